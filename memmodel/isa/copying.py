@@ -17,7 +17,7 @@ from memmodel.program.expressions import AddressOf, Apply, Const, Expr
 from memmodel.program.ops import Gather, IssueAsync, Op, Part, Scatter, SignalPart, Track, UndefinedIf
 from memmodel.program.regions import Chunk, Object, Region
 from memmodel.ptx.operands import Imm, Operand, Sym
-from memmodel.ptx.vocabulary import DataType, Proxy, Scope, Sem, Space, Window
+from memmodel.ptx.vocabulary import U32, Proxy, Scope, Sem, Space, Window
 
 CHUNK = 16
 """Sizes and addresses of bulk copies are multiples of 16 bytes."""
@@ -64,7 +64,7 @@ def checked_size(call: Call, operand: Operand) -> tuple[Expr, tuple[Op, ...]]:
             call.fail(f"{call.head} copies a positive multiple of {CHUNK} bytes, not {operand.value}", operand)
         if operand.value % CHUNK == 0:
             return size, ()
-    rest = Apply("and", (size, Const(CHUNK - 1)), DataType("u", 32))
+    rest = Apply("and", (size, Const(CHUNK - 1)), U32)
     return size, (UndefinedIf(f"{call.head} copies a multiple of {CHUNK} bytes", rest),)
 
 

@@ -41,10 +41,7 @@ from memmodel.ptx.operands import (
     Vector,
 )
 from memmodel.ptx.targets import PtxLevel
-from memmodel.ptx.vocabulary import DataType, Proxy, Window
-
-WORD = DataType("u", 32)
-PREDICATE = DataType("pred", 1)
+from memmodel.ptx.vocabulary import PREDICATE, U32, DataType, Proxy, Window
 
 
 @lru_cache(maxsize=4096)
@@ -185,8 +182,8 @@ class ModuleCall(Call):
                 return self.address_of(operand, operand.offset)
             case Part(register, selector):
                 first, width = PARTS[selector]
-                whole = type or WORD
-                moved = Apply("shr", (self.value(register), Const(first)), WORD)
+                whole = type or U32
+                moved = Apply("shr", (self.value(register), Const(first)), U32)
                 return Apply("cvt", (Apply("cvt", (moved,), DataType(whole.kind, width)),), whole)
         return None
 

@@ -21,15 +21,13 @@ from memmodel.program.expressions import WITHIN, AddressOf, Apply, Const, Expr, 
 from memmodel.program.ops import Op, UndefinedIf, Unmodelled
 from memmodel.program.regions import Object
 from memmodel.ptx.operands import Blank, Imm, Mem, Operand, Reg, Sym
-from memmodel.ptx.vocabulary import DataType, Space, Window
+from memmodel.ptx.vocabulary import U32, U64, DataType, Space, Window
 
 FULL_MASK = 0xFFFFFFFF
 CTAS = 16
 """A CTA mask has 16 bits."""
 
 READ_ONLY = (Space.CONST, Space.PARAM)
-U64 = DataType("u", 64)
-U32 = DataType("u", 32)
 
 
 Base = tuple[Expr, Variable | None, Sym | None]

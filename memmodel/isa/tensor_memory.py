@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import Call, describe
-from memmodel.isa.place import U32, in_cta, memory_base, pair
+from memmodel.isa.place import in_cta, memory_base, pair
 from memmodel.isa.rows.since import Since
 from memmodel.isa.rows.slots import needed
 from memmodel.program.expressions import Apply, Const, Expr
@@ -16,7 +16,7 @@ from memmodel.program.ops import AsyncRead, Track
 from memmodel.program.regions import Accumulator, Matrix
 from memmodel.ptx.operands import Mem, Operand, Reg, Sym
 from memmodel.ptx.targets import FAMILY_100
-from memmodel.ptx.vocabulary import Proxy, Space
+from memmodel.ptx.vocabulary import U32, Proxy, Space
 
 TCGEN05 = Since(version="8.6", families=FAMILY_100)
 """Targets with tcgen05: the sm_100 and sm_110 families."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from memmodel.program.arith import PREDICATE, operation, result_type
+from memmodel.program.arith import operation, result_type
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get, stripped
-from memmodel.ptx.vocabulary import DataType
+from memmodel.ptx.vocabulary import PREDICATE, DataType
 
 Value = int | None
 Function = Callable[..., Value]

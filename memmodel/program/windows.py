@@ -8,7 +8,7 @@ is its generic address.
 from __future__ import annotations
 
 from memmodel.program.expressions import Apply, Const, Expr, Get
-from memmodel.ptx.vocabulary import DataType
+from memmodel.ptx.vocabulary import PREDICATE, U64
 
 SHARED_WINDOW = 0x7F5A_0000_0000_0000
 PARAM_WINDOW = 0x7F6A_0000_0000_0000
@@ -25,8 +25,6 @@ STARTS = {"shared": SHARED_WINDOW, "param": PARAM_WINDOW, "local": LOCAL_WINDOW}
 """What an address of a state space and its generic address differ by, where they do."""
 
 _WINDOWS = {**STARTS, "const": CONST_WINDOW}
-_U64 = DataType("u", 64)
-_TRUTH = DataType("pred", 1)
 
 
 def within(address: Expr, space: str) -> Expr:
@@ -35,22 +33,24 @@ def within(address: Expr, space: str) -> Expr:
     That of kernel parameters is contained in that of .global ("isspacep").
     """
     if space == "global":
-        elsewhere = [Apply("not", (within(address, other),), _TRUTH) for other in ("shared::cluster", "local", "const")]
-        return Apply("and", (Apply("and", (elsewhere[0], elsewhere[1]), _TRUTH), elsewhere[2]), _TRUTH)
+        elsewhere = [
+            Apply("not", (within(address, other),), PREDICATE) for other in ("shared::cluster", "local", "const")
+        ]
+        return Apply("and", (Apply("and", (elsewhere[0], elsewhere[1]), PREDICATE), elsewhere[2]), PREDICATE)
     family, _, part = space.partition("::")
     if family == "shared" and part != "cluster":
-        own = Apply("add", (Get("%cluster_ctarank"), Const(SHARED_WINDOW >> RANK_BITS)), _U64)
-        return Apply("eq", (Apply("shr", (address, Const(RANK_BITS)), _U64), own), _U64)
-    return Apply("eq", (Apply("shr", (address, Const(SIZE_BITS)), _U64), Const(_WINDOWS[family] >> SIZE_BITS)), _U64)
+        own = Apply("add", (Get("%cluster_ctarank"), Const(SHARED_WINDOW >> RANK_BITS)), U64)
+        return Apply("eq", (Apply("shr", (address, Const(RANK_BITS)), U64), own), U64)
+    return Apply("eq", (Apply("shr", (address, Const(SIZE_BITS)), U64), Const(_WINDOWS[family] >> SIZE_BITS)), U64)
 
 
 def generic(address: Expr, space: str) -> Expr:
     """The generic address of an address of a state space."""
     start = STARTS.get(space.partition("::")[0])
-    return address if start is None else Apply("add", (address, Const(start)), _U64)
+    return address if start is None else Apply("add", (address, Const(start)), U64)
 
 
 def relative(address: Expr, space: str) -> Expr:
     """The address in a state space of a generic address that lies in its window."""
     start = STARTS.get(space.partition("::")[0])
-    return address if start is None else Apply("sub", (address, Const(start)), _U64)
+    return address if start is None else Apply("sub", (address, Const(start)), U64)

@@ -141,6 +141,9 @@ class DataType:
         return masked - (1 << self.width) if self.signed and masked >> (self.width - 1) else masked
 
 
+U32, U64, S32 = DataType("u", 32), DataType("u", 64), DataType("s", 32)
+PREDICATE = DataType("pred", 1)
+
 UNTYPED = DataType("s", 64)
 """What an instruction without a type suffix works on (column layout)."""
 

@@ -15,7 +15,6 @@ from memmodel.base.labels import Family, Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.matrix.tcgen_shapes import lane_checks, shape_checks
 from memmodel.isa.matrix.tcgen_values import collected, collector, hidden_lanes, zero_columns
-from memmodel.isa.place import U32
 from memmodel.isa.refused import refusing
 from memmodel.isa.rows.cases import Rule, either
 from memmodel.isa.rows.row import Effect, Row
@@ -46,7 +45,7 @@ from memmodel.program.regions import Accumulator
 from memmodel.program.warp_ops import CollectorUse, MultiplyInTensorMemory, TensorElements, WarpOp
 from memmodel.ptx.operands import Imm, Negated, Operand, Reg, Vector
 from memmodel.ptx.targets import FAMILY_100
-from memmodel.ptx.vocabulary import UNTYPED
+from memmodel.ptx.vocabulary import U32, UNTYPED
 
 BITS = {"kind::f16": 16, "kind::tf32": 32, "kind::mxf4": 4, "kind::mxf4nvf4": 4}
 """Bits of an element of A and B in shared memory; 8 for the other kinds."""

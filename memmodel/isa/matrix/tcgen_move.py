@@ -11,7 +11,7 @@ from functools import partial
 
 from memmodel.base.labels import Family, Side
 from memmodel.isa.call import Call
-from memmodel.isa.place import U32, shifted
+from memmodel.isa.place import shifted
 from memmodel.isa.rows.cases import Rule, either
 from memmodel.isa.rows.row import Effect, Row, Together
 from memmodel.isa.rows.since import Since
@@ -38,7 +38,7 @@ from memmodel.program.regions import Accumulator, Columns
 from memmodel.program.warp_ops import CopyToTensorMemory, MoveTensorMemory, ShiftTensorMemory, TensorPiece, WarpOp
 from memmodel.ptx.operands import Imm, Operand, Reg, Vector
 from memmodel.ptx.targets import FAMILY_100
-from memmodel.ptx.vocabulary import DataType, Proxy
+from memmodel.ptx.vocabulary import U32, DataType, Proxy
 
 REGISTERS = {"16x64b": 1, "16x128b": 2, "16x256b": 4, "32x32b": 1, "16x32bx2": 1}
 """32-bit registers of one repetition of a shape."""

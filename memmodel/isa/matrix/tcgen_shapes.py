@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from memmodel.isa.call import Call
-from memmodel.isa.place import U32
 from memmodel.isa.tensor_memory import group, lane_of
 from memmodel.memory.descriptor import COLUMNS_AT, COLUMNS_FIELD, COLUMNS_UNIT, SCALED, rows_place
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Op, UndefinedIf
-from memmodel.ptx.vocabulary import DataType
+from memmodel.ptx.vocabulary import U32, U64
 
 WIDEST = 256
 """The largest N."""
-_U64 = DataType("u", 64)
 
 
 def _every(step: int) -> frozenset[int]:
@@ -63,8 +61,8 @@ def shape_checks(call: Call, shape: Expr, *, stationary: bool, sparse: bool) -> 
 def _outside(number: Expr, values: Iterable[int], unit: int) -> Expr:
     """1 if the number, in units, is none of the values. At most 64 numbers."""
     known = sum(1 << value // unit for value in values)
-    bit = Apply("and", (Apply("shr", (Const(known), number), _U64), Const(1)), _U64)
-    return Apply("eq", (bit, Const(0)), _U64)
+    bit = Apply("and", (Apply("shr", (Const(known), number), U64), Const(1)), U64)
+    return Apply("eq", (bit, Const(0)), U64)
 
 
 def lane_checks(

@@ -57,11 +57,10 @@ from memmodel.program.ops import (
 from memmodel.program.regions import Elements, Object
 from memmodel.program.warp_ops import AllocateColumns, FreeColumns, RelinquishPermit, WarpOp
 from memmodel.ptx.operands import Operand, Reg
-from memmodel.ptx.vocabulary import DataType, Scope, Space, Window
+from memmodel.ptx.vocabulary import U32, Scope, Space, Window
 
 COLUMNS = (32, 64, 128, 256, 512)
 WIDEST_COLUMNS = 576
-_U32 = DataType("u", 32)
 
 
 def alloc(call: Call) -> tuple[Op, ...]:
@@ -153,20 +152,20 @@ def _check_columns(call: Call, operand: Operand) -> tuple[Op, ...]:
         call.fail(f"{rule}, not {number}", operand)
     if number is not None:
         return ()
-    several = Apply("ne", (Apply("popc", (columns,), _U32), Const(1)), _U32)
-    beyond = Apply("gt", (Apply("sub", (columns, Const(COLUMNS[0])), _U32), Const(COLUMNS[-1] - COLUMNS[0])), _U32)
-    return (UndefinedIf(rule, Apply("or", (several, beyond), _U32)),)
+    several = Apply("ne", (Apply("popc", (columns,), U32), Const(1)), U32)
+    beyond = Apply("gt", (Apply("sub", (columns, Const(COLUMNS[0])), U32), Const(COLUMNS[-1] - COLUMNS[0])), U32)
+    return (UndefinedIf(rule, Apply("or", (several, beyond), U32)),)
 
 
 def _check_exclusive(call: Call, columns: Expr) -> tuple[Op, ...]:
     """The steps that find a number of columns that no exclusive allocation has, or one that only sm_107 has."""
     most = WIDEST_COLUMNS
     rule = f"{call.head}.exclusive takes a multiple of {COLUMNS[0]}, from {COLUMNS[0]} to {most} columns"
-    partial_unit = Apply("ne", (Apply("and", (columns, Const(COLUMNS[0] - 1)), _U32), Const(0)), _U32)
-    beyond = Apply("gt", (Apply("sub", (columns, Const(COLUMNS[0])), _U32), Const(most - COLUMNS[0])), _U32)
-    wide = Apply("gt", (columns, Const(COLUMNS[-1])), _U32)
+    partial_unit = Apply("ne", (Apply("and", (columns, Const(COLUMNS[0] - 1)), U32), Const(0)), U32)
+    beyond = Apply("gt", (Apply("sub", (columns, Const(COLUMNS[0])), U32), Const(most - COLUMNS[0])), U32)
+    wide = Apply("gt", (columns, Const(COLUMNS[-1])), U32)
     return (
-        UndefinedIf(rule, Apply("or", (partial_unit, beyond), _U32)),
+        UndefinedIf(rule, Apply("or", (partial_unit, beyond), U32)),
         Unmodelled(f"tensor memory has {COLUMNS[-1]} columns here, and that of sm_107 has {most}", wide),
     )
 

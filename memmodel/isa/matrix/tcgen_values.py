@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from memmodel.isa.call import Call
-from memmodel.isa.place import U32, U64
 from memmodel.isa.tensor_memory import ctas, descriptor
 from memmodel.litmus.constants import instructions
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, Op, UndefinedIf, Unmodelled
 from memmodel.ptx.operands import Operand
+from memmodel.ptx.vocabulary import U32, U64
 
 ZERO_COLUMNS = 1 << 39 | 0x3F << 56
 """Non-Zero Mask and Column Shift of a zero-column mask descriptor; without them all columns of B are used."""

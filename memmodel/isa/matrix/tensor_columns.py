@@ -22,13 +22,12 @@ from memmodel.litmus.syntax import Instruction, Thread, Variable
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, AtBarrier, Op, UndefinedIf, Unmodelled
 from memmodel.ptx.operands import Imm, Reg
-from memmodel.ptx.vocabulary import DataType, Space
+from memmodel.ptx.vocabulary import U32, Space
 
 COLUMNS = 512
 UNIT = 32
 COUNTED, LAST = "#columns", "#last columns"
 """Hidden registers: the columns that a thread has, and how many it allocated last."""
-_U32 = DataType("u", 32)
 GROWS = "the number of columns allocated should not increase within a CTA, and what happens if it does is not said"
 UNSURE = "several threads of a CTA allocate or free tensor memory, and ask for more than its 512 columns together"
 
@@ -100,17 +99,17 @@ def columns_taken(call: Call, use: ColumnUse, variable: Variable, columns: Expr)
     noted = () if use.known else (Assign(_note(variable), columns),)
     if not use.may_be_short:
         return noted
-    held = Apply("add", (Get(COUNTED), _counted(call, columns)), _U32)
-    short = Apply("gt", (held, Const(COLUMNS)), _U32)
+    held = Apply("add", (Get(COUNTED), _counted(call, columns)), U32)
+    short = Apply("gt", (held, Const(COLUMNS)), U32)
     unsure: tuple[Op, ...] = ()
     if use.others or use.others_free:
-        perhaps = Apply("gt", (Apply("add", (held, Const(use.others)), _U32), Const(COLUMNS)), _U32)
+        perhaps = Apply("gt", (Apply("add", (held, Const(use.others)), U32), Const(COLUMNS)), U32)
         surely = Const(0) if use.others_free else short
-        unsure = (Unmodelled(UNSURE, Apply("gt", (perhaps, surely), _U32)),)
+        unsure = (Unmodelled(UNSURE, Apply("gt", (perhaps, surely), U32)),)
     thread = call.context.thread
     number = next(at for at, statement in enumerate(thread.body) if statement is call.instruction)
     key = Const(call.context.test.threads.index(thread)), Const(number)
-    count = Apply("add", (Const(1), short), _U32)
+    count = Apply("add", (Const(1), short), U32)
     halves = (AtBarrier(Barrier(half, Domain.COLUMNS), key, count) for half in (Half.ARRIVE, Half.WAIT))
     return (*unsure, *halves, Assign(COUNTED, held), *noted)
 
@@ -120,8 +119,8 @@ def columns_given_back(call: Call, use: ColumnUse, address: Expr, columns: Expr)
     undefined; where all numbers are known before the test runs, the model finds that by the labels."""
     steps: list[Op] = [] if use.known else list(_other_numbers(call, address, columns))
     if use.may_be_short:
-        fewer = Apply("min", (Get(COUNTED), _counted(call, columns)), _U32)
-        steps.append(Assign(COUNTED, Apply("sub", (Get(COUNTED), fewer), _U32)))
+        fewer = Apply("min", (Get(COUNTED), _counted(call, columns)), U32)
+        steps.append(Assign(COUNTED, Apply("sub", (Get(COUNTED), fewer), U32)))
     return tuple(steps)
 
 
@@ -145,23 +144,23 @@ def more_than_before(call: Call, columns: Expr) -> tuple[Op, ...]:
     if (in_order and len(allocs) == 1) or (numbers == allowed and len(numbers) == len(allocs)):
         return ()
     before = Get(LAST)
-    grows = Apply("and", (Apply("ne", (before, Const(0)), _U32), Apply("gt", (columns, before), _U32)), _U32)
+    grows = Apply("and", (Apply("ne", (before, Const(0)), U32), Apply("gt", (columns, before), U32)), U32)
     others = [number or UNIT for thread, number, _ in allocs if thread is not call.context.thread]
     if others:  # in which order threads allocate is left to the execution
-        grows = Apply("or", (grows, Apply("gt", (columns, Const(min(others))), _U32)), _U32)
+        grows = Apply("or", (grows, Apply("gt", (columns, Const(min(others))), U32)), U32)
     return (Unmodelled(GROWS, grows), Assign(LAST, columns))
 
 
 def _other_numbers(call: Call, address: Expr, columns: Expr) -> Iterator[Op]:
     """What finds at run time that an allocation has another number of columns."""
     for thread, instruction, variable in allocations(call):
-        mine = Apply("eq", (address, AddressOf(variable.name)), _U32)
+        mine = Apply("eq", (address, AddressOf(variable.name)), U32)
         if thread is call.context.thread:
-            differs = Apply("ne", (columns, Get(_note(variable))), _U32)
-            yield UndefinedIf(f"{call.head} frees all columns of an allocation", Apply("and", (mine, differs), _U32))
+            differs = Apply("ne", (columns, Get(_note(variable))), U32)
+            yield UndefinedIf(f"{call.head} frees all columns of an allocation", Apply("and", (mine, differs), U32))
         elif (known := columns_of(call, thread, instruction)) is not None:
-            differs = Apply("ne", (columns, Const(known)), _U32)
-            yield UndefinedIf(f"{call.head} frees all columns of an allocation", Apply("and", (mine, differs), _U32))
+            differs = Apply("ne", (columns, Const(known)), U32)
+            yield UndefinedIf(f"{call.head} frees all columns of an allocation", Apply("and", (mine, differs), U32))
         else:
             yield Unmodelled("how many columns another thread allocated is computed", mine)
 

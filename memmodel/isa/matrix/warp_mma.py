@@ -22,10 +22,10 @@ from memmodel.program.ops import Op, UndefinedIf
 from memmodel.program.regions import MatrixLines
 from memmodel.program.warp_ops import Forget, MoveMatrix, Note, TransposeMatrix, WarpOp
 from memmodel.ptx.operands import Blank, Operand, Vector
-from memmodel.ptx.vocabulary import DataType
+from memmodel.ptx.vocabulary import S32, U32, DataType
 
 LANES, GUIDE_ALIGN = 32, 16
-B32, B64, S32, U32 = DataType("b", 32), DataType("b", 64), DataType("s", 32), DataType("u", 32)
+B32, B64 = DataType("b", 32), DataType("b", 64)
 
 BITS = {
     "f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64,

@@ -27,14 +27,13 @@ from memmodel.program.ops import Assign, AsyncRead, Emit, IssueAsync, Op, Track
 from memmodel.program.regions import DescribedMatrix, Matrix
 from memmodel.program.warp_ops import MultiplyInRegisters, WarpOp
 from memmodel.ptx.operands import Imm, Operand, Vector
-from memmodel.ptx.vocabulary import UNTYPED, DataType, Proxy
+from memmodel.ptx.vocabulary import U32, UNTYPED, Proxy
 
 HOPPER = Since(version="8.0", alone=frozenset({90}))
 DEPTH = 32
 """Bytes of K that one dense instruction works on, whatever the type."""
 READ = Access(Side.READ, proxy=Proxy.ASYNC, family=Family.WGMMA, asynchronous=True)
 """A matrix in shared memory is read through the async proxy."""
-U32 = DataType("u", 32)
 A_REGISTERS = 4
 INTEGERS = ("s8", "u8")
 

@@ -19,11 +19,10 @@ from memmodel.program.lowered import Program, Step
 from memmodel.program.ops import Assign, CommitGroup, Emit, Op, Track, UndefinedIf, WaitForGroups
 from memmodel.program.uses import assigned
 from memmodel.ptx.operands import Operand, Vector, registers_in
-from memmodel.ptx.vocabulary import DataType
+from memmodel.ptx.vocabulary import S32
 
 HEAD = "wgmma.mma_async"
 
-_S32 = DataType("s", 32)
 _COMMITTED, _COMPLETED, _EPOCH = Get("#committed"), Get("#completed"), Get("#epoch")
 _FRAGMENT = -1
 """In `#as`: the register is a fragment of A. A positive number there names an accumulator."""
@@ -132,8 +131,8 @@ def _note(op: Op) -> list[Op]:
         case CommitGroup(Track.WGMMA):
             return [Assign("#committed", _next(_COMMITTED))]
         case WaitForGroups(_, Track.WGMMA, pending) if pending is not None:
-            done = Apply("sub", (_COMMITTED, pending), _S32)
-            return [Assign("#completed", Apply("max", (_COMPLETED, done), _S32))]
+            done = Apply("sub", (_COMMITTED, pending), S32)
+            return [Assign("#completed", Apply("max", (_COMPLETED, done), S32))]
         case _:
             return []
 
@@ -149,23 +148,23 @@ def _now(note: str) -> Expr:
 
 
 def _next(count: Expr) -> Expr:
-    return Apply("add", (count, Const(1)), _S32)
+    return Apply("add", (count, Const(1)), S32)
 
 
 def _greater(left: Expr, right: Expr) -> Expr:
-    return Apply("gt", (left, right), _S32)
+    return Apply("gt", (left, right), S32)
 
 
 def _equals(left: Expr, right: Expr) -> Expr:
-    return Apply("eq", (left, right), _S32)
+    return Apply("eq", (left, right), S32)
 
 
 def _differs(left: Expr, right: Expr) -> Expr:
-    return Apply("ne", (left, right), _S32)
+    return Apply("ne", (left, right), S32)
 
 
 def _both(left: Expr, right: Expr) -> Expr:
-    return Apply("and", (left, right), _S32)
+    return Apply("and", (left, right), S32)
 
 
 def _any(conditions: list[Expr]) -> Expr:
@@ -173,7 +172,7 @@ def _any(conditions: list[Expr]) -> Expr:
     if len(conditions) <= 1:
         return conditions[0] if conditions else Const(0)
     middle = len(conditions) // 2
-    return Apply("or", (_any(conditions[:middle]), _any(conditions[middle:])), _S32)
+    return Apply("or", (_any(conditions[:middle]), _any(conditions[middle:])), S32)
 
 
 def _accumulator(instruction: Instruction) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from memmodel.isa.call import Call
-from memmodel.isa.place import U64, in_cta, mapped, rank_of
+from memmodel.isa.place import in_cta, mapped, rank_of
 from memmodel.isa.rows.row import Effect, Row
 from memmodel.isa.rows.since import Since
 from memmodel.isa.rows.slots import in_blocks, optional
@@ -17,6 +17,7 @@ from memmodel.program.addresses import FIRST_GLOBAL
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, stripped
 from memmodel.program.ops import Op, UndefinedIf
 from memmodel.ptx.operands import Operand, Sym
+from memmodel.ptx.vocabulary import U64
 
 _MOVE = "Data Movement and Conversion Instructions: "
 

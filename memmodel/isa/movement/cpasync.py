@@ -21,7 +21,7 @@ from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Gather, IssueAsync, OnObject, Op, Scatter, SignalPart, Track, UndefinedIf
 from memmodel.program.regions import Chunk
 from memmodel.ptx.operands import Imm, Negated, Reg
-from memmodel.ptx.vocabulary import DataType, Scope, Sem, Space, Window
+from memmodel.ptx.vocabulary import U32, Scope, Sem, Space, Window
 
 TRACKS = frozenset({Track.CP_ASYNC})
 SIZES = (4, 8, 16)
@@ -49,10 +49,7 @@ def copy(call: Call) -> tuple[Op, ...]:
     )
     if kept is None or isinstance(kept, Const):
         return (issue,)
-    return (UndefinedIf(f"src-size of cp.async is above cp-size {size}", Apply("gt", (kept, whole), _U32)), issue)
-
-
-_U32 = DataType("u", 32)
+    return (UndefinedIf(f"src-size of cp.async is above cp-size {size}", Apply("gt", (kept, whole), U32)), issue)
 
 
 def _kept(call: Call, size: int) -> Expr | None:
@@ -61,7 +58,7 @@ def _kept(call: Call, size: int) -> Expr | None:
     if operand is None:
         return None
     if isinstance(operand, Negated) or (isinstance(operand, Reg) and call.is_predicate(operand)):
-        return Apply("selp", (Const(0), Const(size), call.predicate(operand)), _U32)
+        return Apply("selp", (Const(0), Const(size), call.predicate(operand)), U32)
     if isinstance(operand, Imm) and not 0 <= operand.value <= size:
         call.fail(f"src-size is from 0 to {size}, not {operand.value}", operand)
     return call.integer(operand)

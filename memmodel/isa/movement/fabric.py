@@ -43,7 +43,7 @@ from memmodel.program.ops import (
 )
 from memmodel.program.regions import Chunk
 from memmodel.ptx.operands import Imm, Operand, Sym, TensorOperand
-from memmodel.ptx.vocabulary import DataType, Proxy, Scope, Sem, Window
+from memmodel.ptx.vocabulary import U32, Proxy, Scope, Sem, Window
 
 MOST_PIECES = 4
 """The most units of 16 bytes that a litmus test moves at once. If the operation fails, each is moved or not."""
@@ -51,7 +51,6 @@ MOST_PIECES = 4
 FAILS = "$fails"
 
 _PAGE = "Fabric Instructions: "
-_U32 = DataType("u", 32)
 
 
 def get(call: Call) -> tuple[Op, ...]:
@@ -139,7 +138,7 @@ def exchange(call: Call) -> tuple[Op, ...]:
     updated = _piece(address, 0, Window.GLOBAL, CHUNK)
     value, when = Get("$0"), _moved(0)
     if swaps:
-        value, when = Get("$1"), Apply("and", (when, Apply("eq", (Get("$old"), Get("$0")), call.type)), _U32)
+        value, when = Get("$1"), Apply("and", (when, Apply("eq", (Get("$old"), Get("$0")), call.type)), U32)
     parts: list[Part] = [
         AsyncRead(
             _shared(Side.READ, Family.FABRIC_PUT),
@@ -267,7 +266,7 @@ def _left_out(piece: int) -> str:
 
 
 def _moved(piece: int) -> Expr:
-    return Apply("eq", (Get(_left_out(piece)), Const(0)), _U32)
+    return Apply("eq", (Get(_left_out(piece)), Const(0)), U32)
 
 
 def _issue(call: Call, family: Family, parts: list[Part], bar: Operand, count: int) -> Op:

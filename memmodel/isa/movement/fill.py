@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from memmodel.base.labels import Side
 from memmodel.isa.call import Call, describe
-from memmodel.isa.place import U64, address_in
+from memmodel.isa.place import address_in
 from memmodel.isa.rows.row import Row
 from memmodel.isa.rows.since import Since
 from memmodel.isa.rows.slots import optional
@@ -16,7 +16,7 @@ from memmodel.program.expressions import Apply, Const
 from memmodel.program.ops import Op, UndefinedIf, Write
 from memmodel.program.regions import Chunk
 from memmodel.ptx.operands import Imm, Reg
-from memmodel.ptx.vocabulary import UNTYPED, Space, Window
+from memmodel.ptx.vocabulary import U64, UNTYPED, Space, Window
 
 UNIT = 8
 MOST = 1 << 24

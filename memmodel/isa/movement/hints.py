@@ -15,7 +15,7 @@ from memmodel.base.labels import Side
 from memmodel.isa.call import SPACE_OF, Call, describe
 from memmodel.isa.copying import checked_size
 from memmodel.isa.movement.fabric import endpoint, parts_of
-from memmodel.isa.place import U64, address_in, memory_base, within
+from memmodel.isa.place import address_in, memory_base, within
 from memmodel.isa.refused import refusing
 from memmodel.isa.rows.cases import Rule, either
 from memmodel.isa.rows.row import Effect, Row
@@ -25,7 +25,7 @@ from memmodel.program.expressions import AddressOf, Apply, Const, Expr, opaque
 from memmodel.program.ops import Assign, Op, UndefinedIf, Unmodelled, Write
 from memmodel.program.regions import Chunk
 from memmodel.ptx.operands import Imm, Operand, Real
-from memmodel.ptx.vocabulary import DataType, Space, Window
+from memmodel.ptx.vocabulary import U64, DataType, Space, Window
 
 _PAGE = "Data Movement and Conversion Instructions: "
 _EVICT = tuple(f"L2::evict_{word}" for word in ("last", "normal", "first", "unchanged"))

@@ -8,7 +8,7 @@ window that it names is undefined ("cvta"). Kernel parameters lie within the win
 from __future__ import annotations
 
 from memmodel.isa.call import SPACE_OF, Call
-from memmodel.isa.place import U64, within
+from memmodel.isa.place import within
 from memmodel.isa.rows.row import Effect, Row
 from memmodel.isa.rows.since import Since
 from memmodel.isa.rows.slots import in_blocks, needed, optional
@@ -16,7 +16,7 @@ from memmodel.program import windows
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Assign, Op, UndefinedIf
 from memmodel.ptx.operands import Sym
-from memmodel.ptx.vocabulary import Space
+from memmodel.ptx.vocabulary import U64, Space
 
 _MOVE = "Data Movement and Conversion Instructions: "
 

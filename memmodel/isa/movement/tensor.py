@@ -48,7 +48,7 @@ from memmodel.program.ops import AsyncRead, Op, Scatter, UndefinedIf
 from memmodel.program.regions import Box, BoxMode, BoxTile, Region, TensorMapAt
 from memmodel.ptx.operands import Mem, Operand, Reg, Sym, TensorOperand, Vector
 from memmodel.ptx.targets import FAMILY_100
-from memmodel.ptx.vocabulary import DataType, Proxy, Scope, Window
+from memmodel.ptx.vocabulary import S32, U64, DataType, Proxy, Scope, Window
 
 MODES = ("tile", "tile::gather4", "tile::scatter4", "im2col", "im2col_no_offs", "im2col::w", "im2col::w::128")
 DIMENSIONS = ("1d", "2d", "3d", "4d", "5d")
@@ -73,7 +73,7 @@ def map_at(call: Call, operand: Operand) -> tuple[Expr, Variable | None, tuple[E
     return address, descriptor, tuple(call.integer(coordinate) for coordinate in coordinates)
 
 
-_UNTYPED = DataType("u", 64)
+_UNTYPED = U64
 """An element of data that is declared without a type."""
 
 _MADE = ("global", "generic")
@@ -180,7 +180,7 @@ def _one_cta(call: Call, target: Expr, barrier: Expr, group: int | None) -> tupl
 
 def _inside(call: Call, coordinates: tuple[Expr, ...]) -> tuple[Op, ...]:
     """The steps that find a negative coordinate where a copy writes ("Restriction on Tensor Copy instructions")."""
-    negative = [Apply("lt", (coordinate, Const(0)), DataType("s", 32)) for coordinate in coordinates]
+    negative = [Apply("lt", (coordinate, Const(0)), S32) for coordinate in coordinates]
     known = [
         coordinate for coordinate in coordinates if isinstance(coordinate, Const) and not coordinate.value & 1 << 31
     ]

@@ -40,9 +40,9 @@ from memmodel.program.regions import TensorMapAt
 from memmodel.program.warp_ops import CopyTogether, WarpOp
 from memmodel.ptx.operands import Imm, Operand
 from memmodel.ptx.targets import FAMILIES
-from memmodel.ptx.vocabulary import DataType, Proxy, Sem, Space, Window
+from memmodel.ptx.vocabulary import U32, U64, DataType, Proxy, Sem, Space, Window
 
-MAP, U32 = DataType("b", TENSORMAP_BYTES * 8), DataType("u", 32)
+MAP = DataType("b", TENSORMAP_BYTES * 8)
 MAX_STEP = 8
 """The largest element stride that a map has."""
 WIDE = ("global_address", "global_stride")
@@ -98,7 +98,7 @@ def _replaced(call: Call, field: str) -> Expr:
     new, axis = call.operands[-1], _axis(call)
     if field in CODED and isinstance(new, Imm):
         return _with_code(field, new.value)
-    value = call.value(new, DataType("u", 64))
+    value = call.value(new, U64)
     if field == "rank":  # "zero-based": 0 is one dimension
         return _insert(RANK, Apply("add", (value, Const(1)), U32))
     if field == "element_stride":

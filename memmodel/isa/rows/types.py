@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from memmodel.isa.rows.cases import Rule, either
-from memmodel.ptx.vocabulary import DataType
+from memmodel.ptx.vocabulary import PREDICATE, DataType
 
 BITS = ("b8", "b16", "b32", "b64", "b128")
 UNSIGNED = ("u8", "u16", "u32", "u64")
@@ -23,7 +23,7 @@ _NUMERIC = {
         *(DataType(kind, width) for kind in "bus" for width in (8, 16, 32, 64)),
         *(DataType("f", width) for width in (16, 32, 64)),
         DataType("b", 128),
-        DataType("pred", 1),
+        PREDICATE,
         DataType("bf", 16),
         *(DataType(kind, 32, lanes) for kind in "us" for lanes in (2, 4)),
         DataType("f", 32, 2),
@@ -42,7 +42,7 @@ _NUMERIC |= dict.fromkeys(FOUR_NUMBERS, DataType("b", 32)) | {"e2m1x4": DataType
 def data_type(word: str) -> DataType | None:
     """`u32` as a type, `pred` too; None if the word names no type."""
     if word == "pred":
-        return DataType("pred", 1)
+        return PREDICATE
     return DataType(word[0], int(word[1:])) if word in BITS + UNSIGNED + SIGNED + FLOATS else None
 
 

@@ -17,13 +17,12 @@ from memmodel.program.arith import double
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, Op, UndefinedIf, Unmodelled
 from memmodel.ptx.operands import Imm, Operand, Pair, Vector
-from memmodel.ptx.vocabulary import UNTYPED, DataType
+from memmodel.ptx.vocabulary import U32, UNTYPED, DataType
 
 _ARITH = "Integer Arithmetic Instructions: "
 _LOGIC = "Logic and Shift Instructions: "
 _MOVE = "Data Movement and Conversion Instructions: "
 _SELECTION = "Comparison and Selection Instructions: "
-U32 = DataType("u", 32)
 WIDE = DataType("s", 64)
 MODIFIERS = ("rnd", "ftz", "sat", "relu", "NaN", "xorsign", "abs", "oob", "approx")
 """Slots whose words are part of the name of an operation (`arith`), in this order."""

@@ -21,10 +21,9 @@ from memmodel.program.ops import Emit, Jump, Op, Unmodelled
 from memmodel.program.warp_ops import EndThread, JumpByTable, Return, TakeRegisters, Trap, WarpOp
 from memmodel.ptx.operands import Imm, JumpTable
 from memmodel.ptx.targets import FAMILIES
-from memmodel.ptx.vocabulary import UNTYPED, DataType
+from memmodel.ptx.vocabulary import U32, UNTYPED
 
 _FLOW = "Control Flow Instructions: "
-_U32 = DataType("u", 32)
 
 
 def jump(call: Call) -> tuple[Op, ...]:
@@ -55,7 +54,7 @@ def jump_by_table(call: Call) -> tuple[Op | WarpOp, ...]:
     index, table = call.operands
     if not isinstance(table, JumpTable):
         call.fail(f"{call.head} takes a list of branch targets, and this is {describe(table)}", table)
-    return (JumpByTable(tuple(map(str, table.targets)), call.source(index, _U32)),)
+    return (JumpByTable(tuple(map(str, table.targets)), call.source(index, U32)),)
 
 
 def leave_function(call: Call) -> tuple[Op | WarpOp, ...]:

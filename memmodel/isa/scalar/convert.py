@@ -22,7 +22,7 @@ from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Assign, Op
 from memmodel.ptx.operands import Vector
 from memmodel.ptx.targets import FAMILIES
-from memmodel.ptx.vocabulary import UNTYPED, DataType
+from memmodel.ptx.vocabulary import S32, UNTYPED, DataType
 
 _MOVE = "Data Movement and Conversion Instructions: "
 _NARROW = {
@@ -80,7 +80,7 @@ def pack(call: Call) -> tuple[Op, ...]:
     word, whole = call.word("type") or "", DataType("b", 32)
     narrow = DataType(word[0], int(word[1:]))
     high, low = (
-        Apply("and", (nearest(Apply("cvt", (call.source(a, _S32),), _S32), _S32, narrow), Const(narrow.mask)), whole)
+        Apply("and", (nearest(Apply("cvt", (call.source(a, S32),), S32), S32, narrow), Const(narrow.mask)), whole)
         for a in call.operands[1:3]
     )
     packed: Expr = Apply("or", (Apply("shl", (high, Const(narrow.width)), whole), low), whole)
@@ -90,7 +90,6 @@ def pack(call: Call) -> tuple[Op, ...]:
     return (Assign(call.target(call.operands[0], whole), packed),)
 
 
-_S32 = DataType("s", 32)
 _INTEGERS = (*UNSIGNED, *SIGNED)
 _HALF_PAIRS = "f16x2|bf16x2"
 _F8, _F6 = "e4m3x2|e5m2x2", "e2m3x2|e3m2x2"

@@ -11,12 +11,11 @@ from memmodel.isa.rows.row import Effect, Row
 from memmodel.isa.rows.since import Since
 from memmodel.isa.rows.slots import Slot, needed, optional
 from memmodel.isa.rows.types import numeric_type
-from memmodel.isa.scalar.compute import U32
 from memmodel.isa.scalar.lines import forms
 from memmodel.program.expressions import Apply, Expr
 from memmodel.program.ops import Assign, Op
 from memmodel.ptx.operands import Operand, Part
-from memmodel.ptx.vocabulary import DataType
+from memmodel.ptx.vocabulary import U32, DataType
 
 _TYPES = ("u32", "s32")
 

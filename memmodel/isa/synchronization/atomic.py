@@ -25,7 +25,7 @@ from memmodel.program.expressions import Apply, Const, Expr, Get, opaque
 from memmodel.program.ops import Op, Read, Write
 from memmodel.program.regions import Elements
 from memmodel.ptx.operands import Blank, Operand
-from memmodel.ptx.vocabulary import DataType, Scope, Sem, Window
+from memmodel.ptx.vocabulary import U32, DataType, Scope, Sem, Window
 
 HALVES = {
     "relaxed": (Sem.RELAXED, Sem.RELAXED),
@@ -50,7 +50,6 @@ _FLOAT_TYPES = {
 """Types that only compiled modules have."""
 
 _HALVES = ("f16", "bf16", "f16x2", "bf16x2")
-_WORD = DataType("u", 32)
 ALL_TYPES = ("b16", "b32", "b64", "b128", "u32", "u64", "s32", "s64")
 NO_FLOATS = {
     word: ("floating-point atomics are not modelled", "use an integer type: the order of accesses is the same")
@@ -79,8 +78,8 @@ def _joined(call: Call, first: int, lanes: int) -> Expr:
     if lanes == 1:
         return call.reduced(old)
     for n in range(1, lanes):
-        high = Apply("shl", (Get(f"${first + n}"), Const(n * _type(call).element.width)), _WORD)
-        old = Apply("or", (old, high), _WORD)
+        high = Apply("shl", (Get(f"${first + n}"), Const(n * _type(call).element.width)), U32)
+        old = Apply("or", (old, high), U32)
     return old
 
 

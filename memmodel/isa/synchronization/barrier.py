@@ -25,7 +25,7 @@ from memmodel.litmus.constants import instructions
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import AtBarrier, Combine, Op, UndefinedIf, Unmodelled
 from memmodel.ptx.operands import Blank, Imm, Operand
-from memmodel.ptx.vocabulary import DataType, Scope, Sem
+from memmodel.ptx.vocabulary import U32, Scope, Sem
 
 WARP_SIZE = 32
 RESOURCES = 16
@@ -34,7 +34,6 @@ _NUMBERS = OperandRange("a", 0, RESOURCES - 1, "the number of a barrier")
 HOWEVER_MANY = Const(-1)
 """A barrier of the column layout belongs to the threads that name it: without a count, those that arrive meet."""
 
-_U32 = DataType("u", 32)
 _PAGE = "Parallel Synchronization and Communication Instructions: "
 
 
@@ -69,10 +68,10 @@ def _valid(call: Call, number: Operand, count: Operand | None, halves: tuple[Hal
         return tuple(steps)
     threads = call.integer(count)
     if not isinstance(count, Imm) or count.value % WARP_SIZE:
-        part = Apply("rem", (threads, Const(WARP_SIZE)), _U32)
+        part = Apply("rem", (threads, Const(WARP_SIZE)), U32)
         steps.append(UndefinedIf(f"the thread count of a barrier is a multiple of {WARP_SIZE}", part))
     if halves == (Half.ARRIVE,) and (not isinstance(count, Imm) or count.value == 0):
-        none = Apply("eq", (threads, Const(0)), _U32)
+        none = Apply("eq", (threads, Const(0)), U32)
         steps.append(UndefinedIf("bar.arrive has a thread count that is not zero", none))
     return tuple(steps)
 
@@ -84,10 +83,10 @@ def _threads(call: Call, count: Operand) -> Expr:
     if call.in_module:  # as many threads as there are whole warps
         whole = ~(WARP_SIZE - 1) & FULL_MASK
         return (
-            Const(threads.value & whole) if isinstance(threads, Const) else Apply("and", (threads, Const(whole)), _U32)
+            Const(threads.value & whole) if isinstance(threads, Const) else Apply("and", (threads, Const(whole)), U32)
         )
     if not isinstance(count, Imm):
-        return Apply("div", (threads, Const(WARP_SIZE)), _U32)
+        return Apply("div", (threads, Const(WARP_SIZE)), U32)
     if count.value < 0 or count.value % WARP_SIZE or (count.value == 0 and call.head.endswith("arrive")):
         hint = f"{WARP_SIZE} for each warp that takes part; a litmus thread is a warp of its own"
         call.fail(f"the thread count of {call.head} is a multiple of {WARP_SIZE}, not {count.value}", count, hint)
@@ -130,8 +129,8 @@ def warp(call: Call) -> tuple[Op, ...]:
         count = None if mask.value in (FULL_MASK, everyone) else Const(mask.value.bit_count())
     elif not call.in_module and lane(call) is not None:
         # A full mask means the threads of the warp that the test has, which a count of 0 stands for.
-        full = Apply("or", tuple(Apply("eq", (mask, Const(all)), _U32) for all in (FULL_MASK, everyone)), _U32)
-        count = Apply("selp", (Const(0), Apply("popc", (mask,), _U32), full), _U32)
+        full = Apply("or", tuple(Apply("eq", (mask, Const(all)), U32) for all in (FULL_MASK, everyone)), U32)
+        count = Apply("selp", (Const(0), Apply("popc", (mask,), U32), full), U32)
     halves = (Barrier(half, Domain.WARP) for half in (Half.ARRIVE, Half.WAIT))
     return (
         *own_lane_in(call, mask),
@@ -147,7 +146,7 @@ def _exits_beside(call: Call, members: tuple[str, ...], count: Expr | None) -> t
     threads = [thread for thread in call.context.test.threads if thread.name in members]
     if not any(instruction.parts[0] in ("exit", "ret") for thread in threads for instruction in instructions(thread)):
         return ()
-    any_lane = Apply("ne", (count, Const(0)), _U32)
+    any_lane = Apply("ne", (count, Const(0)), U32)
     return (Unmodelled("bar.warp.sync of some lanes of a warp, of which a lane exits", any_lane),)
 
 

@@ -23,12 +23,12 @@ from memmodel.program.regions import Chunk, Object
 from memmodel.program.warp_ops import Forget, SeeRefusal, WarpOp
 from memmodel.ptx.operands import Vector
 from memmodel.ptx.targets import FAMILIES
-from memmodel.ptx.vocabulary import DataType, Proxy, Space, Window
+from memmodel.ptx.vocabulary import U32, DataType, Proxy, Space, Window
 
 FIRST_CTAID = "clusterlaunchcontrol.query_cancel.get_first_ctaid"
 RESPONSE_BYTES = 16
 REFUSED = "get_first_ctaid is for a response that says canceled"
-U32, U128 = DataType("u", 32), DataType("b", 128)
+U128 = DataType("b", 128)
 
 _PAGE = "Parallel Synchronization and Communication Instructions: "
 

@@ -13,7 +13,7 @@ from functools import partial
 
 from memmodel.base.labels import Action, Mbarrier
 from memmodel.isa.call import Call
-from memmodel.isa.place import FULL_MASK, U32, WIDE_MASKS, in_cta, in_range, mask, mbarrier
+from memmodel.isa.place import FULL_MASK, WIDE_MASKS, in_cta, in_range, mask, mbarrier
 from memmodel.isa.rows.cases import Rule
 from memmodel.isa.rows.row import Effect, OperandRange, Row
 from memmodel.isa.rows.since import Since
@@ -26,7 +26,7 @@ from memmodel.program.ops import Assign, OnObject, Op, UndefinedIf, Unmodelled
 from memmodel.program.regions import Object
 from memmodel.program.warp_ops import CheckLayout, Note, WarpOp
 from memmodel.ptx.operands import Blank, Imm, Mem, Operand, Pair, Sym
-from memmodel.ptx.vocabulary import Scope, Sem, Window
+from memmodel.ptx.vocabulary import U32, Scope, Sem, Window
 
 MAX_V1 = (1 << 9) - 1
 PARITY = "a phase parity"

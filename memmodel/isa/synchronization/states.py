@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 
 from memmodel.base.lives import KERNEL_PHASE_BITS, LIFE_BITS
 from memmodel.isa.call import Call
-from memmodel.isa.place import U64, rank_of
+from memmodel.isa.place import rank_of
 from memmodel.litmus.constants import instructions
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, OnObject, Op, UndefinedIf
 from memmodel.program.warp_ops import Forget, WarpOp
-from memmodel.ptx.vocabulary import Space
+from memmodel.ptx.vocabulary import U64, Space
 
 PHASE, PENDING = "$phase", "$pending"
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import partial
 
 from memmodel.isa.call import Call, describe
-from memmodel.isa.place import FULL_MASK, U32, lane, member_mask, own_lane_in, warp_members
+from memmodel.isa.place import FULL_MASK, lane, member_mask, own_lane_in, warp_members
 from memmodel.isa.refused import NO_OVERLAP, SPELLING, refusing
 from memmodel.isa.rows.cases import Rule, either
 from memmodel.isa.rows.row import Effect, Row
@@ -25,6 +25,7 @@ from memmodel.program.ops import Op, Unmodelled
 from memmodel.program.warp_ops import ActiveLanes, AmongLanes, Exchange, WarpOp
 from memmodel.ptx.operands import Operand, Pair, Reg
 from memmodel.ptx.targets import FAMILY_100
+from memmodel.ptx.vocabulary import U32
 
 _PAGE = "Parallel Synchronization and Communication Instructions: "
 LAST_LANE = 31

@@ -13,11 +13,11 @@ from fractions import Fraction
 from math import gcd, inf, lcm
 from typing import NamedTuple
 
-from memmodel.program.arith import COMPARISONS, PREDICATE, operation, result_type
+from memmodel.program.arith import COMPARISONS, operation, result_type
 from memmodel.program.arith.integers import bounds
 from memmodel.program.expressions import Apply, Const, Expr, stripped
 from memmodel.program.unknowns import DECIDES, Leaf
-from memmodel.ptx.vocabulary import DataType
+from memmodel.ptx.vocabulary import PREDICATE, DataType
 
 MAX_DIVISOR = 1 << 20
 MOST_PERIODS = 1 << 64

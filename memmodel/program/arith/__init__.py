@@ -18,11 +18,10 @@ from memmodel.errors import InternalError
 from memmodel.program.arith import bit_fields, floats, integers, packed, video
 from memmodel.program.arith.floats import unknown
 from memmodel.program.arith.integers import COMPARISONS, Operation, double
-from memmodel.ptx.vocabulary import DataType
+from memmodel.ptx.vocabulary import PREDICATE, DataType
 
-__all__ = ["COMPARISONS", "PREDICATE", "Operation", "apply", "double", "operation", "result_type", "unknown"]
+__all__ = ["COMPARISONS", "Operation", "apply", "double", "operation", "result_type", "unknown"]
 
-PREDICATE = DataType("pred", 1)
 
 BITS_ONLY = ("cvt", "selp")
 """Operations that do not look at what the bits of their operands mean, as `cvt` without a source type, which wraps."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from memmodel.program.arith.integers import Operation, bounds, reader
 from memmodel.ptx.operands import PARTS
-from memmodel.ptx.vocabulary import DataType
+from memmodel.ptx.vocabulary import U32, DataType
 
 WORD = 0xFFFFFFFF
 
@@ -45,7 +45,7 @@ def video(words: tuple[str, ...]) -> Operation | None:
     types = [DataType(word[0], 32) for word in rest if word in ("u32", "s32")]
     modifiers = [word for word in rest if word not in ("u32", "s32", "into")]
     if name == "set":
-        types.insert(0, DataType("u", 32))
+        types.insert(0, U32)
     if name == "mad":
         return _multiplied(types, modifiers)
     work = _shifting(name, modifiers) if name in ("shl", "shr") else _COMPUTE.get(name)

@@ -11,11 +11,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from memmodel.kernel.all_sizes.drift import STILL, Drift, DriftingNumber, Drifts
-from memmodel.program.arith import PREDICATE
 from memmodel.program.arith.integers import COMPARISONS
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.unknowns import Leaf, evaluated, in_register
-from memmodel.ptx.vocabulary import DataType
+from memmodel.ptx.vocabulary import PREDICATE, DataType
 
 TYPES = tuple(DataType(kind, width) for width in (32, 64) for kind in "usb")
 OPERATIONS = (

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from memmodel.kernel.machine.parts import Warp
 from memmodel.kernel.machine.values.slices import MOVES, Slices
 from memmodel.kernel.machine.values.terms import Terms
-from memmodel.program.arith import PREDICATE, is_comparison, operation, result_type, unknown
+from memmodel.program.arith import is_comparison, operation, result_type, unknown
 from memmodel.program.expressions import Apply, Const, Expr, stripped
 from memmodel.program.unknowns import Leaf
-from memmodel.ptx.vocabulary import DataType
+from memmodel.ptx.vocabulary import PREDICATE, DataType
 
 Term = Callable[[Warp, int], int]
 """The term of a value in a lane."""
