@@ -156,7 +156,7 @@ class ReadsFrom:
                     continue
                 if read.partner is not None:
                     movable.setdefault(place, set()).add(read.thread)
-                for script in self._with_other_write(reads, later, followers, read, write):
+                for script in self._with_other_write(run, reads, later, followers, read, write):
                     self._queue(script, self._scripts)
         if any(len(threads) > MOST_AT_A_WORD for threads in movable.values()):
             self.why_not = f"more than {MOST_AT_A_WORD} threads operate on one word"
@@ -247,12 +247,12 @@ class ReadsFrom:
         self._queue(frozenset((*_as_before(before, later), *staying, stays)), self._staying_scripts)
 
     def _with_other_write(
-        self, reads: Collection[TraceEvent], later: Collection[int], followers: Followers, read: TraceEvent,
-        write: TraceEvent | None,
+        self, run: LaunchTrace, reads: Collection[TraceEvent], later: Collection[int], followers: Followers,
+        read: TraceEvent, write: TraceEvent | None,
     ) -> Iterator[Script]:  # fmt: skip
         """The scripts in which a read returns another write, and the decisions that do not follow it are as before. Of
         two atomic operations that read from one write one writes nothing: either the other one is decided anew, or this
-        one writes nothing.
+        one writes nothing. What an operation is reached by is not decided anew.
         """
         atomic = read.partner is not None or is_atomic(read.label)
         key = None if write is None else key_of(write)
@@ -266,7 +266,11 @@ class ReadsFrom:
         if rivals and body_of(self.entry)[read.at].may_fail:
             fails = replace(chosen_read(read, key, bits, may_write=True), fails=True)
             yield frozenset((*_as_before(reads, later), fails))
-        decided_anew = {*later, *(followers.of(rivals) if rivals else ())}
+        anew = followers.of(rivals) if rivals else frozenset[int]()
+        preceding = run.threads[read.thread].events[: (read.issue or read).order][-1:]
+        if any(id(event) in anew and id(event) not in later for event in preceding):
+            return  # this operation is reached only after a rival has written: no execution has both
+        decided_anew = {*later, *anew}
         yield frozenset((*_as_before(reads, decided_anew), chosen_read(read, key, bits, may_write=atomic)))
 
     def _queue(self, script: Script, queue: list[Script]) -> None:

@@ -107,6 +107,30 @@ st.global.u32 [%d1+64], %r20;
 bra N;
 OUT:"""
 
+SYNC = """fence.acq_rel.gpu;
+atom.relaxed.gpu.global.add.u32 %r20, [%d0], %r12;
+W{0}: ld.acquire.gpu.global.u32 %r21, [%d0];
+xor.b32 %r22, %r21, %r20;
+setp.ge.s32 %p3, %r22, 0;
+@%p3 bra W{0};
+"""
+"""The grid barrier of cooperative groups: the highest bit turns when all CTAs have come."""
+
+GRID_SYNC = f"""@!%p0 bra OUT;
+mov.u32 %r10, %ctaid.x;
+mul.wide.u32 %d1, %r10, 4;
+add.s64 %d2, %d0, %d1;
+mov.u32 %r11, %nctaid.x;
+mov.u32 %r12, 1;
+setp.ne.u32 %p2, %r10, 0;
+@%p2 bra A;
+sub.u32 %r12, 0x80000001, %r11;
+A: st.global.u32 [%d2+64], %r10;
+{SYNC.format(1)}ld.global.u32 %r24, [%d0+64];
+ld.global.u32 %r24, [%d0+68];
+{SYNC.format(2)}st.global.u32 [%d0+64], %r10;
+OUT:"""
+
 
 @pytest.mark.parametrize(
     ("body", "ctas", "executions"),
@@ -120,6 +144,8 @@ OUT:"""
         pytest.param(SEQUENCE.replace("{fence}", "fence.acq_rel.gpu;"), 2, None, id="sequence lock"),
         pytest.param(STACK, 2, 4, id="stack"),
         pytest.param(TASKS, 2, 16, id="task queue"),
+        pytest.param(GRID_SYNC.replace("st.global.u32 [%d0+64]", "st.global.u32 [%d2+64]"), 2, 4,
+                     id="grid sync of cooperative groups, twice"),
     ],
 )  # fmt: skip
 def test_all_executions_are_judged(body: str, ctas: int, executions: int | None) -> None:
@@ -134,6 +160,7 @@ def test_all_executions_are_judged(body: str, ctas: int, executions: int | None)
         pytest.param(lock(free=STORE.replace("release", "relaxed")), 2, "data-race", id="lock"),
         pytest.param(LOOK_BACK.replace("{sem}", "relaxed"), 3, "data-race", id="look-back"),
         pytest.param(SEQUENCE.replace("{fence}", ""), 2, "trap", id="sequence lock"),
+        pytest.param(GRID_SYNC, 2, "data-race", id="both store after the second grid sync"),
     ],
 )
 def test_broken_ones_are_found(body: str, ctas: int, rule: str) -> None:
