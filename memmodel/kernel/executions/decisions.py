@@ -6,13 +6,15 @@ them in other runs too. Rounds of polling loops that change nothing are no decis
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
-from memmodel.base.labels import Side, side_of
+from memmodel.base.labels import Fence, ProxyFence, Side, side_of
 from memmodel.kernel.machine.choices.schedule import AccessKey, ChosenRead
 from memmodel.kernel.machine.choices.scripted_reads import NOT_COUNTED, counted_write
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.left_out import leave_out
 from memmodel.program.fields import NOTHING, Bits
 
 Place = tuple[object, int]
@@ -59,7 +61,9 @@ def strong_accesses(run: LaunchTrace) -> dict[Place, list[TraceEvent]]:
 
 
 def without_rounds(run: LaunchTrace) -> None:
-    """Remove what reads that loops make once more have read, and let others read from what these left unchanged."""
+    """Remove what reads that loops make once more have read, and the fences of these rounds: an execution without the
+    rounds has less order. Let others read from what the rounds left unchanged.
+    """
     events = [event for thread in run.threads for event in thread.events]
     sources = {id(event): counted_write(event.source) for event in events if event.source is not None}
     for event in events:
@@ -68,6 +72,31 @@ def without_rounds(run: LaunchTrace) -> None:
     for event in events:
         if event.turn == NOT_COUNTED and side_of(event.label) is Side.READ and event.label is not None:
             event.source = None
+    _without_fences(run)
+    if run.with_symbols is not None:
+        run.with_symbols = partial(_with_symbols, run.with_symbols)
+
+
+def _with_symbols(
+    carried_out: Callable[[frozenset[int], bool], LaunchTrace], stores: frozenset[int], no_nan: bool
+) -> LaunchTrace:  # fmt: skip
+    run = carried_out(stores, no_nan)
+    _without_fences(run)
+    return run
+
+
+def _without_fences(run: LaunchTrace) -> None:
+    """Remove the fences of rounds that are not counted."""
+    stays: dict[int, list[bool]] = {}
+    for thread in run.threads:
+        counted, keeps = True, list[bool]()
+        for event in thread.events:
+            fence = isinstance(event.label, Fence | ProxyFence)
+            counted = counted if fence else event.turn != NOT_COUNTED
+            keeps.append(counted or not fence)
+        if not all(keeps):
+            stays[thread.number] = keeps
+    leave_out(run, stays)
 
 
 def leaves_out(run: LaunchTrace, reads: Sequence[TraceEvent]) -> bool:

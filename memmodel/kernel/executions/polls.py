@@ -72,15 +72,18 @@ class Polls:
 
     def repeats(self, event: TraceEvent, value: int | None) -> bool:
         """True if a load that returns this value leads back to itself; of an element of a vector, whatever the other
-        elements are. A round after that changes nothing.
+        elements are. A round after that changes nothing; it may have fences, which only order.
         """
-        result = element_register(self._entry, event)
-        if result is None or value is None:
-            return self.leads_back(event, value)
-        value_read = self._loaded(event, value)
-        key = event.at, result, value_read, event.known
+        if value is None:
+            return False
+        result, value_read = element_register(self._entry, event), self._loaded(event, value)
+        key = "repeats", event.at, result, value_read, event.known
         if key not in self._known_to_lead_back:
-            again = reads_vector_again(self._entry, event.at, result, value_read, event.known)
+            again = (
+                reads_again(self._entry, event.at, value_read, event.known, fences=True)
+                if result is None
+                else reads_vector_again(self._entry, event.at, result, value_read, event.known)
+            )
             self._known_to_lead_back[key] = again
         return self._known_to_lead_back[key]
 

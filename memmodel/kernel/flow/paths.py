@@ -87,12 +87,13 @@ def _followed(does: LoweredInstruction) -> bool:
 
 
 def failing(
-    body: Body, test: int, slot: int, visited: set[int] | None = None, value: int = 0, around: Known = ()
-) -> tuple[str | None, set[int]]:
+    body: Body, test: int, slot: int, visited: set[int] | None = None, value: int = 0, around: Known = (), *,
+    fences: bool = False,
+) -> tuple[str | None, set[int]]:  # fmt: skip
     """Follow the paths on which the test returned `value`, false at first, back to the test.
 
     Returns why they do not lead back, or None, and the registers written on them. `visited`: their instructions are
-    added to it.
+    added to it. `fences`: the paths may have fences.
     """
     waiting: list[State] = [(test + 1, tuple(sorted({**dict(around), slot: value}.items())))]
     ways: dict[State, list[State]] = {}
@@ -113,7 +114,7 @@ def failing(
         ways[state] = []
         if does.traps:
             ways[state] = following(body, state) if does.goes_on else []
-        elif not does.without_effect:
+        elif not (does.without_effect or (fences and does.fences)):
             trap = doomed(body, state[0])
             if trap is None:
                 at = does.instruction

@@ -34,19 +34,22 @@ def looked_at(entry: PtxFunction, load: int) -> tuple[int, ...]:
     return tuple(slots) if any(load in body[at].follows for at in seen) else ()
 
 
-def reads_again(entry: PtxFunction, load: int, value: int, around: Known = ()) -> bool:
+def reads_again(entry: PtxFunction, load: int, value: int, around: Known = (), *, fences: bool = False) -> bool:
     """True if the loop repeats its load after this value, and no register that a round writes is read after the loop.
 
-    `around`: known values of other registers. What is known of a register that the loop writes is not used.
+    `around`: known values of other registers. What is known of a register that the loop writes is not used. `fences`:
+    the round may have fences.
     """
-    return _round(entry, load, value, around) is not None
+    return _round(entry, load, value, around, fences=fences) is not None
 
 
 def reads_vector_again(entry: PtxFunction, load: int, result: int, value: int, around: Known) -> bool:
-    """The same of a load of several elements, if one register receives this value, whatever the others receive."""
+    """The same of a load of several elements, if one register receives this value, whatever the others receive. The
+    round may have fences.
+    """
     results = body_of(entry)[load].writes
     known = tuple((slot, value) for slot, value in around if slot not in results)
-    return results.count(result) == 1 and _round_of(entry, load, result, value, known) is not None
+    return results.count(result) == 1 and _round_of(entry, load, result, value, known, fences=True) is not None
 
 
 class PollRound(NamedTuple):
@@ -62,13 +65,17 @@ class PollRound(NamedTuple):
     """The known values of registers that the loop does not write."""
 
 
-def _round(entry: PtxFunction, load: int, value: int, around: Known) -> PollRound | None:
+def _round(
+    entry: PtxFunction, load: int, value: int, around: Known, *, fences: bool = False
+) -> PollRound | None:  # fmt: skip
     """The round after a load of this value, if it leads back to the load and writes no register that is read later."""
     result = body_of(entry)[load].writes
-    return _round_of(entry, load, result[0], value, around) if len(result) == 1 else None
+    return _round_of(entry, load, result[0], value, around, fences=fences) if len(result) == 1 else None
 
 
-def _round_of(entry: PtxFunction, load: int, result: int, value: int, around: Known) -> PollRound | None:
+def _round_of(
+    entry: PtxFunction, load: int, result: int, value: int, around: Known, *, fences: bool
+) -> PollRound | None:  # fmt: skip
     """The round after a load of which this register receives this value."""
     body = body_of(entry)
     address = set(body[load].sources)
@@ -76,7 +83,7 @@ def _round_of(entry: PtxFunction, load: int, result: int, value: int, around: Kn
         return None
     while True:
         visited: set[int] = set()
-        why, written = failing(body, load, result, visited, value, around)
+        why, written = failing(body, load, result, visited, value, around, fences=fences)
         changed = written - constants(entry)
         if why is not None or not changed & {slot for slot, _ in around}:
             break

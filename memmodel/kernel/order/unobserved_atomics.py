@@ -9,13 +9,14 @@ executions, and gives no order that every execution has. docs/kernels-theorem.md
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 from memmodel.base.labels import Access, is_atomic
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.left_out import leave_out
 from memmodel.kernel.trace.threads import TraceThread
 from memmodel.ptx.vocabulary import Sem
 
@@ -32,25 +33,14 @@ def demote_unobserved(run: LaunchTrace, chosen: frozenset[int]) -> LaunchTrace:
     def demoted(event: TraceEvent) -> bool:
         return _strong(event) and event.block in unobserved and (event.first, event.size) in unobserved[event.block]
 
-    epochs: dict[int, list[int]] = {}
+    stays: dict[int, list[bool]] = {}
     accesses: list[WeakAccess] = []
     for thread in run.threads:
         keeps = [not demoted(event) for event in thread.events]
-        if all(keeps):
-            continue
-        epochs[thread.number] = [0, *accumulate(keeps)]
-        accesses += _accesses(thread, keeps, epochs[thread.number])
-        thread.events = [event for event, stays in zip(thread.events, keeps, strict=True) if stays]
-        for order, event in enumerate(thread.events):
-            event.order = order
-        thread.epoch = epochs[thread.number][thread.epoch]
-    for number, access in enumerate(run.single):
-        if access.thread in epochs:
-            run.single[number] = access._replace(epoch=epochs[access.thread][access.epoch])
-    for lane_accesses in run.lanes:
-        for number, thread_number in enumerate(lane_accesses.threads):
-            if thread_number in epochs:
-                lane_accesses.epochs[number] = epochs[thread_number][lane_accesses.epochs[number]]
+        if not all(keeps):
+            stays[thread.number] = keeps
+            accesses += _accesses(thread, keeps)
+    leave_out(run, stays)
     for thread in run.threads:
         for event in thread.events:
             parts = [access for access in event.signals if demoted(access)]
@@ -90,14 +80,13 @@ def _part(issue: TraceEvent, event: TraceEvent) -> WeakAccess:
     )
 
 
-def _accesses(thread: TraceThread, keeps: list[bool], epochs: list[int]) -> list[WeakAccess]:
+def _accesses(thread: TraceThread, keeps: list[bool]) -> list[WeakAccess]:
     """The unobserved operations of a thread as accesses; no thread observes what they acquire or release."""
-    accesses = []
-    for order, (event, stays) in enumerate(zip(thread.events, keeps, strict=True)):
+    accesses, epoch = [], 0
+    for event, stays in zip(thread.events, keeps, strict=True):
         if not stays and event.block is not None and isinstance(event.label, Access):
             label = replace(event.label, sem=Sem.RELAXED)
             size = event.size
-            accesses.append(
-                WeakAccess(event.block, event.first, size, thread.number, epochs[order], label, event.at, size)
-            )
+            accesses.append(WeakAccess(event.block, event.first, size, thread.number, epoch, label, event.at, size))
+        epoch += stays
     return accesses

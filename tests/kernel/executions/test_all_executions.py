@@ -48,6 +48,10 @@ PREFIX: st.global.u32 [%d1+128], %r10;
 st.{sem}.gpu.global.u32 [%d1], 2;
 OUT:"""
 
+FENCED_LOOK_BACK = LOOK_BACK.replace(
+    "P: ld.acquire.gpu.global.u32 %r22, [%d2];", "P: ld.relaxed.gpu.global.u32 %r22, [%d2];\nfence.acq_rel.gpu;"
+)
+
 SEQUENCE = """@!%p0 bra OUT;
 mov.u32 %r10, %ctaid.x;
 setp.ne.u32 %p2, %r10, 0;
@@ -141,6 +145,7 @@ OUT:"""
         pytest.param(GIVES_UP, 2, 8, id="a lock that is tried three times"),
         pytest.param(TICKET, 3, 6, id="tickets"),
         pytest.param(LOOK_BACK.replace("{sem}", "release"), 3, 2, id="look-back"),
+        pytest.param(FENCED_LOOK_BACK.replace("{sem}", "release"), 3, 2, id="look-back, a fence in each round"),
         pytest.param(SEQUENCE.replace("{fence}", "fence.acq_rel.gpu;"), 2, None, id="sequence lock"),
         pytest.param(STACK, 2, 4, id="stack"),
         pytest.param(TASKS, 2, 16, id="task queue"),
@@ -159,6 +164,7 @@ def test_all_executions_are_judged(body: str, ctas: int, executions: int | None)
     [
         pytest.param(lock(free=STORE.replace("release", "relaxed")), 2, "data-race", id="lock"),
         pytest.param(LOOK_BACK.replace("{sem}", "relaxed"), 3, "data-race", id="look-back"),
+        pytest.param(FENCED_LOOK_BACK.replace("{sem}", "relaxed"), 3, "data-race", id="look-back, fences"),
         pytest.param(SEQUENCE.replace("{fence}", ""), 2, "trap", id="sequence lock"),
         pytest.param(GRID_SYNC, 2, "data-race", id="both store after the second grid sync"),
     ],
@@ -254,6 +260,15 @@ COUNT = "atom.relaxed.gpu.global.add.u32 %r30, [%d0+4], 1;\n"
         pytest.param(two("st.global.u32 [%d0+4], 0;\nst.release.gpu.global.u32 [%d0+4], 1;\n",
                          POLL.format(sem="acquire")), ("findings",),
                      id="a weak write that a round of a loop races with"),
+        pytest.param(
+            two(
+                FIRST + "P: ld.relaxed.gpu.global.u32 %r20, [%d0+4];\nsetp.ne.u32 %p3, %r20, 0;\n@%p3 bra D;\n"
+                f"fence.acq_rel.gpu;\nbra P;\nD: {WRITE.format(at=0, value=1)}",
+                WRITE.format(at=4, value=1) + "Q: ld.acquire.gpu.global.u32 %r20, [%d0];\n"
+                "setp.eq.u32 %p3, %r20, 0;\n@%p3 bra Q;\nld.global.u32 %r21, [%d0+64];\n",
+            ),
+            ("findings",), id="a fence in rounds that fail alone",
+        ),
         pytest.param(
             two(lock().replace("OUT", "AGAIN") + "\nbra OUT;\n", lock().replace("OUT", "LAST").replace("L:", "M:")
                 .replace("bra L;", "bra M;").replace(STORE, "") + "\n"),
