@@ -10,6 +10,7 @@ import re
 import stat
 import sys
 from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -116,6 +117,12 @@ def at_byte(message: str, name: str, data: bytes, number: int) -> InputError:
 def line_end(text: str) -> str:
     """What ends most lines of a text."""
     return "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
+
+
+def in_lines(lines: Iterable[object]) -> str:
+    """`line 3`, or `lines 3 and 5`."""
+    shown = [str(line) for line in lines]
+    return f"line{'s' if len(shown) > 1 else ''} {' and '.join(shown)}"
 
 
 def with_line_ends_of(new: str, old: str) -> str:

@@ -37,7 +37,7 @@ def _finding(group: FindingGroup, names: SourceNames) -> list[str]:
     for side in finding.sides:
         place = _own(side.instruction.location)
         where = f"PTX line {side.instruction.line}" if place is None else str(place)
-        text.append(f"  {where}: {side.what}{who(side)}: {side.instruction.opcode} at line {side.instruction.line}")
+        text.append(f"  {where}: {side.what}{who(side)}: {side.instruction.at_line}")
         code = "" if place is None else linecache.getline(place.file, place.line).strip()
         if code and code != shown:
             text.append(f"    {code}")

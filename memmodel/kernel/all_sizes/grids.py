@@ -42,7 +42,7 @@ def any_grid(module: PtxModule, entry: PtxFunction, launch: Launch, run: LaunchT
     for thread in run.threads:
         for event in thread.strong():
             if event.block is not None and _global(event.block):
-                return f"not shown: CTAs may meet at {_at(body[event.at])}"
+                return f"not shown: CTAs may meet at {body[event.at].at_line}"
     counted = _counted(run)
     for access in run.weak():
         if (
@@ -51,7 +51,7 @@ def any_grid(module: PtxModule, entry: PtxFunction, launch: Launch, run: LaunchT
             and _global(access.block)
             and access.block not in counted
         ):
-            return f"not shown: CTAs may meet at {_at(body[access.at])}"
+            return f"not shown: CTAs may meet at {body[access.at].at_line}"
     answers = {axis: _along(module, entry, launch, run, axis, counted) for axis in range(3) if launch.grid[axis] > 1}
     if len(answers) == 1:
         return next(iter(answers.values()))
@@ -70,10 +70,10 @@ def _along(
 def _uneven(step: PtxInstruction, dependences: CtaDependences) -> str | None:
     """What an instruction does with numbers that differ between CTAs, apart from moving its addresses evenly."""
     if step.guard is not None and dependences.slots([step.guard.slot]) is not CtaDependence.NONE:
-        return f"{_at(step)} is guarded by what depends on the number of the CTA or the size of the grid"
+        return f"{step.at_line} is guarded by what depends on the number of the CTA or the size of the grid"
     addresses = [operand for operand in step.operands if isinstance(operand, Mem | TensorOperand)]
     if dependences.of(addresses) is CtaDependence.OTHER:
-        return f"the address of {_at(step)} is not linear in the number of the CTA"
+        return f"the address of {step.at_line} is not linear in the number of the CTA"
     does = lowered(step)
     hint = does.without_effect and not does.jumps_by_table and not any(isinstance(op, UndefinedIf) for op in does.ops)
     if does.computes or hint or any(isinstance(op, DATA) for op in does.ops):
@@ -85,7 +85,7 @@ def _uneven(step: PtxInstruction, dependences: CtaDependences) -> str | None:
         if calls or not isinstance(operand, Mem | TensorOperand | Vector)
     ]
     if dependences.of(others) is not CtaDependence.NONE:
-        return f"an operand of {_at(step)} depends on the number of the CTA or the size of the grid"
+        return f"an operand of {step.at_line} depends on the number of the CTA or the size of the grid"
     return None
 
 
@@ -116,7 +116,7 @@ def _apart(
             both = accesses.get(first.number, []), accesses.get(second.number, [])
             at = _first_unlike(*both, _same_access) if at is None else at
             if at is not None:
-                return f"not shown: CTAs {cta} and {other} differ at {_at(body[at])}"
+                return f"not shown: CTAs {cta} and {other} differ at {body[at].at_line}"
             for a, b in zip(*both, strict=True):
                 if a.block in changed:
                     steps[a.block].add((b.first - a.first) / (further - place))
@@ -198,7 +198,3 @@ def _counted(run: LaunchTrace) -> set[Block]:
             only_atomics.get(access.block, True) and wide and not (isinstance(label, Access) and label.asynchronous)
         )
     return {block for block, only in only_atomics.items() if only}
-
-
-def _at(instruction: PtxInstruction) -> str:
-    return f"{instruction.opcode} at line {instruction.line}"

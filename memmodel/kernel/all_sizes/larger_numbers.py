@@ -95,11 +95,11 @@ def larger_number(
         return "the run itself goes wrong"
     for at in sorted(followed.varying & equal):
         instruction = (entry.body or ())[at]
-        return f"{instruction.opcode} at line {instruction.line} may no longer store what others store there"
+        return f"{instruction.at_line} may no longer store what others store there"
     written = written_blocks(run)
     for block, instruction in followed.wandering.items():
         if block in written:
-            return f"{instruction.opcode} at line {instruction.line} reads elsewhere, where something is written"
+            return f"{instruction.at_line} reads elsewhere, where something is written"
     for block, moved in followed.placed.items():
         together = len({access.drift for access in moved}) == 1
         strong = any(event.block is block for thread in run.threads for event in thread.strong())

@@ -69,7 +69,7 @@ def origin(body: Body, slot: int) -> str:
         if brings(does):
             named = next((part.name for part in parts_of(does)), "")
             parameter = f"the parameter {named}, " if named else ""
-            return f"{parameter}{does.instruction.opcode} at line {does.instruction.line}"
+            return f"{parameter}{does.instruction.at_line}"
     return "a parameter"
 
 

@@ -115,7 +115,7 @@ class PeriodInsertion:
                 if not participant.waits and self.part(participant.thread, participant.order) > first
             }
             late_threads, at = late_threads | late, waits[0].at if late else at
-        return late_threads, f"what threads wait for, {self._at(at)}, comes in a later round"
+        return late_threads, f"what threads wait for, {self._body[at].at_line}, comes in a later round"
 
     def why_not(self) -> str | None:
         """Why no period can be inserted between the second one and what follows it; None if one can."""
@@ -124,7 +124,7 @@ class PeriodInsertion:
             for event in self._run.threads[thread].events[first:third]:
                 signals = any(isinstance(part.label, Access) for part in event.signals)
                 if isinstance(event.label, Allocates) or signals or self._is_observed(event):
-                    return f"{self._at(event.at)} may meet others in each round"
+                    return f"{self._body[event.at].at_line} may meet others in each round"
         shifts, why = self._shifts()
         return why or self._crossing(shifts)
 
@@ -144,7 +144,7 @@ class PeriodInsertion:
             for (before, side), (after, _) in zip(*pairs, strict=True):
                 shift = after.turn - before.turn
                 if before.what != after.what or shifts.setdefault(before.what, shift) != shift:
-                    return {}, f"threads meet at other places in each period, {self._at(side.at)}"
+                    return {}, f"threads meet at other places in each period, {self._body[side.at].at_line}"
         return shifts, None
 
     def _crossing(self, shifts: Mapping[object, int]) -> str | None:
@@ -157,7 +157,7 @@ class PeriodInsertion:
                 continue
             parts = {self.part(participant.thread, participant.order) for participant in sides}
             comes = {self.part(participant.thread, participant.order) for participant in sides if not participant.waits}
-            at = self._at(sides[0].at)
+            at = self._body[sides[0].at].at_line
             if shift == 0:
                 if comes & {ONE, OTHER}:
                     return f"each round adds to one phase, {at}"
@@ -190,9 +190,6 @@ class PeriodInsertion:
         if not self._observed or not isinstance(event.label, Access) or event.block is None:
             return False
         return any((event.block, byte) in self._observed for byte in range(event.first, event.first + event.size))
-
-    def _at(self, at: int) -> str:
-        return f"{self._body[at].opcode} at line {self._body[at].line}"
 
 
 def _participants(run: LaunchTrace) -> Iterator[tuple[Rendezvous, Participant]]:

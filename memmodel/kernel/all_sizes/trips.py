@@ -77,7 +77,7 @@ def any_trips(
     body = body_of(entry)
     for does in body:
         if (does.jumps_by_table and not does.targets) or (does.calls and _back(entry, does.instruction)):
-            return f"not shown: where {_at(does)} goes was not followed", ()
+            return f"not shown: where {does.instruction.at_line} goes was not followed", ()
     for name, called in entry.callees.items():  # they would come from an earlier call
         if liveness(entry)[called.start]:
             return f"not shown: {name} reads registers that it has not written", ()
@@ -143,10 +143,6 @@ def _joined(longer: Sequence[LongerLoops]) -> LongerLoops:
 def _name(body: Sequence[LoweredInstruction], loop: LoopText) -> str:
     begin, end = (body[at].instruction.line for at in (loop.head, loop.end))
     return f"the loop from line {begin} to line {end}"
-
-
-def _at(does: LoweredInstruction) -> str:
-    return f"{does.instruction.opcode} at line {does.instruction.line}"
 
 
 @dataclass
@@ -251,14 +247,13 @@ class LongerLoops:
             return "registers do not go on evenly"
         body = self.entry.body or ()
         for at in sorted(followed.varying & self.equal):
-            return f"{body[at].opcode} at line {body[at].line} may no longer store what others store there"
+            return f"{body[at].at_line} may no longer store what others store there"
         step, rate, written = followed.drifts.step(), followed.drifts.rate, written_blocks(run)
         if step is None or rate is None:
             return "the end of its rounds does not go with the parameter"
         for block, instruction in followed.wandering.items():
             if block in written:
-                where = f"{instruction.opcode} at line {instruction.line}"
-                return f"{where} reads elsewhere in longer loops, where something is written"
+                return f"{instruction.at_line} reads elsewhere in longer loops, where something is written"
         moved = {block: accesses for block, accesses in followed.placed.items() if block in written}
         for block, accesses in moved.items():
             if not in_own_bytes(run, block, accesses, rate):
@@ -270,7 +265,7 @@ class LongerLoops:
             for (block, first, size), instruction in followed.cells.loaded.items():
                 parts = inside.get(block, ([], []))
                 if writes_by_thread(parts[0], first, size) != writes_by_thread(parts[1], first, size):
-                    return f"what {instruction.opcode} at line {instruction.line} loads is another number in each round"
+                    return f"what {instruction.at_line} loads is another number in each round"
         self.step, self.most = step, int(followed.drifts.periods() * rate / step)
         return None if self.most else WRAPS
 

@@ -111,10 +111,7 @@ class OtherExecutions:
         verdict.notes.append(f"launch control was looked at with no cluster cancelled, and with {count}")
         self.judge(self.case.run(replace(choices.base, cancelled=count)), choices.chosen)
         verdict.explored += 1
-        verdict.choices += [
-            f"what {request.opcode} at line {request.line} answers depends on the schedule"
-            for request in cancels.values()
-        ]
+        verdict.choices += [f"what {request.at_line} answers depends on the schedule" for request in cancels.values()]
 
     def explored(self, choices: OpenChoices, representative: JudgedRun) -> OpenChoices:
         """Other schedules, as many as are wanted, and then executions that no schedule shows; the choices with those

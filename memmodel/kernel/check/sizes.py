@@ -25,7 +25,7 @@ from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.machine.rows import LANES
 from memmodel.kernel.machine.run import run_launch
-from memmodel.kernel.order.verdict import Growth, KernelFinding, KernelVerdict
+from memmodel.kernel.order.verdict import Growth, KernelVerdict, rule_in_lines
 from memmodel.kernel.trace.problems import Refused
 
 GRID, TRIPS = "any grid", "any trip count"
@@ -132,7 +132,7 @@ class OtherLaunches:
             return None
         known = {finding.key for finding in self.verdict.serious}
         new = [finding for finding in judged.serious if finding.key not in known]
-        self.wrong.setdefault(question, []).extend(f"{_named(finding)} with {what}" for finding in new[:1])
+        self.wrong.setdefault(question, []).extend(f"{rule_in_lines(*finding.key)} with {what}" for finding in new[:1])
         return judged
 
     def smaller(self, question: str, what: str, launch: Launch) -> bool:
@@ -234,11 +234,6 @@ class OtherLaunches:
         which = f"{part} that is a multiple of {each}" if each > 1 else str(part)
         reach = f"up to {min(limits)}, where numbers wrap; as long as buffers reach"
         return f"yes, for every {which} ({reach}): {answer.partition('): ')[2].partition(';')[0]}"
-
-
-def _named(finding: KernelFinding) -> str:
-    rule, lines = finding.key
-    return f"{rule} of line{'s' * (len(lines) > 1)} {' and '.join(map(str, lines))}" if lines else rule
 
 
 def _smaller(

@@ -98,7 +98,7 @@ class VerdictSoFar:
             self.assume(f"{decision.number} {side.name}: {decision.question} {side.answer}", f"--model {DEFAULT_MODEL}")
         for instruction in case.body:
             if begins(instruction, options.assumed):
-                self.assume(f"{instruction.opcode} at line {instruction.line} touches registers only", KNOWN)
+                self.assume(f"{instruction.at_line} touches registers only", KNOWN)
         self.representative: JudgedRun | None = None
         self.ask_other_sizes: Callable[[], None] | None = None
         """The function that asks about other sizes, when the verdict stands."""

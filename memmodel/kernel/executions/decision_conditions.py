@@ -21,7 +21,7 @@ from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import ChoiceKind, LaunchTrace
-from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
+from memmodel.ptx.module.syntax import PtxFunction
 from memmodel.ptx.vocabulary import Scope
 
 SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)
@@ -49,24 +49,24 @@ class DecisionConditions:
         read_by_threads = {read.at for read in reads if read.issue is None}
         loaded_from = {at for kind, at in run.choices if kind is not ChoiceKind.LAST_WRITE}
         for at in sorted((self.deciding & loaded_from) - read_by_threads):
-            return f"what {with_line(body[at])} reads is read by no strong access of a thread"
+            return f"what {body[at].at_line} reads is read by no strong access of a thread"
         load = load_of_several_writers(run)
         if load is not None:
-            return f"which write {with_line(body[load])} reads depends on the order of writes"
+            return f"which write {body[load].at_line} reads depends on the order of writes"
         load = None if in_time else self._deciding_weak_load(run)
         if load is not None:
-            return f"{with_line(body[load])} may read an older value than in a run"
+            return f"{body[load].at_line} may read an older value than in a run"
         if run.multimem:
             return "words may be written through multimem addresses"
         for place, read in {place_of(read): read for read in reads}.items():
             if not one_place(run, read):
-                return f"what {with_line(body[read.at])} reads is not all written by strong accesses of its size"
+                return f"what {body[read.at].at_line} reads is not all written by strong accesses of its size"
             if not _in_scope(run, accesses[place]):
-                return f"accesses to what {with_line(body[read.at])} reads are of too small a scope"
+                return f"accesses to what {body[read.at].at_line} reads are of too small a scope"
             # A round of a loop that is left out, too, has to come after a weak write.
             for write in weak_writes(run, read):
                 if not all(order.ahead(write, access) for access in accesses[place]):
-                    what = f"what {with_line(body[read.at])} reads"
+                    what = f"what {body[read.at].at_line} reads"
                     return f"a weak write to {what} does not come before all of its accesses"
         words = {*map(place_of, reads), *map(place_of, waits)}
         if len(words) > 1:
@@ -74,7 +74,7 @@ class DecisionConditions:
             numbers = frozenset(write.at for write in writes)
             for at in sorted({read.at for read in (*reads, *waits)}):
                 if not self._all_dependent(at, numbers):
-                    return f"a later write may be performed before {with_line(body[at])}"
+                    return f"a later write may be performed before {body[at].at_line}"
             if by_others(run, (*reads, *waits), writes):
                 return "a thread writes such a word after another thread of its cluster has decided"
         return ""
@@ -157,7 +157,3 @@ def _loads_of_others(run: LaunchTrace) -> list[int]:
             if any(not written.get(byte, set()) <= {access.thread} for byte in bytes_):
                 numbers.add(access.at)
     return sorted(numbers)
-
-
-def with_line(instruction: PtxInstruction) -> str:
-    return f"{instruction.opcode} at line {instruction.line}"

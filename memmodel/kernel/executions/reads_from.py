@@ -17,7 +17,6 @@ from memmodel.kernel.executions.decision_conditions import (
     UNORDERED_BY_BARRIER,
     DecisionConditions,
     barriers_order_writes,
-    with_line,
 )
 from memmodel.kernel.executions.decisions import (
     Place,
@@ -193,7 +192,7 @@ class ReadsFrom:
         self._known_stays.add(decisions)
         polls = [self._polls[choice.read] for choice in staying]
         if all(self._stays(poll, first, accesses) for poll, first in polls):
-            self.why_not = f"a thread may stay in the loop around {with_line((self.entry.body or ())[polls[0][0].at])}"
+            self.why_not = f"a thread may stay in the loop around {(self.entry.body or ())[polls[0][0].at].at_line}"
         decided = {id(read) for read in reads}
         waits = {id(event) for events in accesses.values() for event in events if event.at in self.waits}
         followers = Followers(run, decided | waits)

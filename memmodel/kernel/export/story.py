@@ -34,7 +34,7 @@ from memmodel.base.points import BarrierId
 from memmodel.kernel.conflicts.uses import Use
 from memmodel.kernel.order.graph import ends_of
 from memmodel.kernel.order.judging import RunJudge
-from memmodel.kernel.order.verdict import KernelFinding
+from memmodel.kernel.order.verdict import KernelFinding, rule_in_lines
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
@@ -181,8 +181,7 @@ def _fits(judge: RunJudge, number: int, use: Use) -> bool:
 
 def about_lines(finding: KernelFinding) -> str:
     """The rule of a finding, and its lines."""
-    lines = list(dict.fromkeys(str(side.instruction.line) for side in finding.sides))
-    return f"{finding.rule} of line{'s' if len(lines) > 1 else ''} {' and '.join(lines)}"
+    return rule_in_lines(finding.rule, dict.fromkeys(side.instruction.line for side in finding.sides))
 
 
 def story_of(judge: RunJudge, finding: KernelFinding, *, bare: bool = False) -> FindingStory:

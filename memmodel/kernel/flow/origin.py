@@ -55,14 +55,14 @@ def origins(entry: PtxFunction, at: int) -> list[str]:
             continue
         seen.add(state)
         number, slot = state
-        does, line = body[number], body[number].instruction.line
+        does = body[number]
         if slot in does.writes:
             if _is_source(does):
-                sources[f"{does.instruction.opcode} at line {line}"] = None
+                sources[does.instruction.at_line] = None
             else:
                 for operand in does.instruction.operands:
                     if isinstance(operand, Special) and operand.name.startswith(("%clock", "%globaltimer", "%smid")):
-                        sources[f"{operand.name} at line {line}"] = None
+                        sources[f"{operand.name} at line {does.instruction.line}"] = None
                 waiting += [(previous, other) for previous in before[number] for other in does.sources]
             if does.instruction.guard is None:
                 continue

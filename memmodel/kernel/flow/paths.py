@@ -117,8 +117,7 @@ def failing(
         elif not (does.without_effect or (fences and does.fences)):
             trap = doomed(body, state[0])
             if trap is None:
-                at = does.instruction
-                return f"after a failure the thread may reach {at.opcode} at line {at.line}", changed
+                return f"after a failure the thread may reach {does.instruction.at_line}", changed
             if visited is not None:
                 visited.add(trap)
         else:

@@ -18,6 +18,7 @@ from memmodel.kernel.mutate.reasons import LaunchOrder
 from memmodel.kernel.mutate.same_run import SameRun
 from memmodel.kernel.order.verdict import KernelFinding
 from memmodel.ptx.module.syntax import PtxInstruction
+from memmodel.source import in_lines
 
 BETWEEN = "between accesses that it orders"
 
@@ -68,8 +69,7 @@ class KnownFindings:
         for pair in self._order.around(*instructions):
             at = tuple(sorted({self._order.body[number].line for number in self._order.places(pair)}))
             if at in lines:
-                of = f"line{'s' * (len(at) > 1)} {' and '.join(map(str, at))}"
-                return f"{of} race already; whether others of their accesses are ordered then is not known"
+                return f"{in_lines(at)} race already; whether others of their accesses are ordered then is not known"
         return ""
 
 

@@ -23,7 +23,7 @@ from memmodel.kernel.mutate.masked import BETWEEN, KnownFindings
 from memmodel.kernel.mutate.mutations import Mutation
 from memmodel.kernel.mutate.reasons import LaunchOrder, redundant
 from memmodel.kernel.order.readings import identity
-from memmodel.kernel.order.verdict import FindingKey, KernelFinding, KernelVerdict
+from memmodel.kernel.order.verdict import FindingKey, KernelFinding, KernelVerdict, rule_in_lines
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction, PtxModule
 from memmodel.workers import KILLED, forked
 
@@ -235,15 +235,10 @@ def fate_of(new: Sequence[FindingKey], known: Collection[FindingKey] = ()) -> Mu
     """The fate of a mutant that has new findings. `known`: those that the kernel has too, between other accesses."""
     rules = {rule for rule, _ in new}
     text = "; ".join(
-        f"{rule}{_of_lines(lines)}" + (f" {BETWEEN}" if (rule, lines) in known else "") for rule, lines in new[:3]
+        rule_in_lines(rule, lines) + (f" {BETWEEN}" if (rule, lines) in known else "") for rule, lines in new[:3]
     )
     more = f"; {len(new) - 3} more" if len(new) > 3 else ""
     if rules & {"hang", "barrier-divergence"}:
         return MutantFate(Noticed.HANG, text + more)
     races = [rule for rule in rules if not rule.startswith("undefined")]
     return MutantFate(Noticed.FINDING if races else Noticed.UNDEFINED, text + more)
-
-
-def _of_lines(lines: tuple[int, ...]) -> str:
-    """Lines in a sentence, which reports say in the lines of the source."""
-    return f" of line{'s' * (len(lines) > 1)} {' and '.join(map(str, lines))}" if lines else ""

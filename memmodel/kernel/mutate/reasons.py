@@ -171,6 +171,6 @@ def redundant(base: LaunchOrder, mutant: LaunchOrder, change: Mutation) -> str:
         return f"{lines}{more}, on both sides of it, do not meet then"
     if any(instruction.number in steps for instruction in change.instructions):
         return f"what is left of it orders {lines}{more}"
-    named = ", ".join(f"{base.body[at].opcode} at line {base.body[at].line}" for at in steps[:SHOWN])
+    named = ", ".join(base.body[at].at_line for at in steps[:SHOWN])
     named += ", …" if len(steps) > SHOWN else ""
     return f"redundant: {lines}{more} are also ordered by {named or 'program order'}"

@@ -50,6 +50,7 @@ from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import ChoiceKey, LaunchTrace
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
+from memmodel.source import in_lines
 
 AnyAccess = TraceEvent | WeakAccess
 MOST_COMPARED = 12
@@ -328,8 +329,7 @@ class RunJudge:
 
     def _lines(self, *events: int) -> str:
         """The lines of some events, in words."""
-        lines = sorted({self.body[self.graph.origins[event].at].line for event in events})
-        return f"line{'s' if len(lines) > 1 else ''} {' and '.join(map(str, lines))}"
+        return in_lines(sorted({self.body[self.graph.origins[event].at].line for event in events}))
 
     def raised(self, flags: Flags) -> list[tuple[str, int, int]]:
         """The events that flags report. An access of a pair counts only against the other access of the pair."""

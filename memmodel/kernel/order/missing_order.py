@@ -367,7 +367,7 @@ class Ways:
         origin = self.graph.origins[number]
         instruction = self.body[origin.at]
         self._mentioned.append(instruction)
-        return f"{instruction.opcode} at line {instruction.line}"
+        return instruction.at_line
 
 
 def waits(label: Label) -> bool:

@@ -53,7 +53,7 @@ def notes_on(pairs: Iterable[Pair], body: Sequence[PtxInstruction], before: Befo
         (read.at, write.at) for read, write in pairs if not (before(read, write) or before(write, read))
     )
     notes = [
-        f"{body[read].opcode} at line {body[read].line} loads what {body[write].opcode} at line {body[write].line} "
+        f"{body[read].at_line} loads what {body[write].at_line} "
         "stores, or not, as the schedule has it; both are strong, so that this is no data race"
         for read, write in list(open_)[:MOST]
     ]

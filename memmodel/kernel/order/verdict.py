@@ -5,13 +5,14 @@ In: nothing. Out: `KernelVerdict` and its parts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from memmodel.base.oneline import shown
 from memmodel.kernel.launch import Launch
 from memmodel.ptx.module.syntax import Location, PtxInstruction
+from memmodel.source import in_lines
 
 KernelWord = Literal["clean", "findings", "depends", "explored", "partial", "undecided"]
 
@@ -27,6 +28,11 @@ HARMLESS = (EQUAL_STORES,)
 
 FindingKey = tuple[str, tuple[int, ...]]
 """A rule, and the lines of the instructions that break it."""
+
+
+def rule_in_lines(rule: str, lines: Collection[object]) -> str:
+    """`data-race of lines 3 and 5`; the rule alone if there are no lines."""
+    return f"{rule} of {in_lines(lines)}" if lines else rule
 
 
 @dataclass(frozen=True, slots=True)

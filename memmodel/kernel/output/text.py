@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from memmodel.kernel.order.verdict import Coverage, FindingPlace, KernelFinding, KernelVerdict
+from memmodel.kernel.order.verdict import Coverage, FindingPlace, KernelFinding, KernelVerdict, rule_in_lines
 from memmodel.kernel.output.groups import FindingGroup, groups
 from memmodel.kernel.output.places import cuda_word, on_disk, places
 from memmodel.kernel.output.source_names import SourceNames, source_names
@@ -238,7 +238,7 @@ def finding_name(group: FindingGroup) -> str:
     finding = group.first
     lines = dict.fromkeys(str(side.instruction.line) for side in finding.sides)
     more = f" and {len(group.others)} alike" if group.others else ""
-    return f"{finding.rule} of line{'s' * (len(lines) > 1)} {' and '.join(lines)}{more}" if lines else finding.rule
+    return rule_in_lines(finding.rule, lines) + (more if lines else "")
 
 
 def finding_lines(group: FindingGroup, names: SourceNames = SourceNames()) -> list[str]:
@@ -270,7 +270,7 @@ def _missing(finding: KernelFinding) -> str:
     for instruction in finding.mentioned:
         shown = places(instruction.location)
         if shown and not on_disk(instruction):
-            named = f"{instruction.opcode} at line {instruction.line}"
+            named = instruction.at_line
             text = re.sub(rf"{re.escape(named)}(?!\d)", f"{_name_of(instruction)} at {shown[0]}", text)
     return text
 

@@ -218,7 +218,7 @@ class DependentLaunches:
             return
         before, after = meeting.first.case.body[left.at], second.case.body[right.at]
         place = f"at line {before.line}" if after.span.source is before.span.source else f"at {_placed(before)}"
-        where = f"{after.opcode} at line {after.line} and {before.opcode} {place} of {meeting.first.name}"
+        where = f"{after.at_line} and {before.opcode} {place} of {meeting.first.name}"
         if waited:
             certain &= bool(self._race(left.label, right.label, waited=True, fenced=True))
         else:

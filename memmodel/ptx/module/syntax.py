@@ -55,6 +55,11 @@ class PtxInstruction:
     def line(self) -> int:
         return self.span.line
 
+    @property
+    def at_line(self) -> str:
+        """`st.global.u32 at line 12`: how sentences name it."""
+        return f"{self.opcode} at line {self.line}"
+
 
 @dataclass(frozen=True, slots=True)
 class AddressValue:
