@@ -8,7 +8,11 @@ from __future__ import annotations
 from memmodel.emit.address import OURS
 
 FULL = "0xffffffff"
-_LO, _HI, _LOW, _HIGH = (f"%{OURS}{end}" for end in ("lo", "hi", "low", "high"))
+_LO, _HI = f"%{OURS}lo", f"%{OURS}hi"
+"""The halves of 64 bits, for a shuffle."""
+_LOW, _HIGH = f"%{OURS}low", f"%{OURS}high"
+"""The halves of 128 bits."""
+
 _HALVES = f"{{{_LO}, {_HI}}}"
 _SHUFFLE = "shfl.sync.idx.b32 {0}, {0}, 0, 31, " + FULL + ";"
 

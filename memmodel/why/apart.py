@@ -38,7 +38,7 @@ class Apart:
 
 def apart(execution: Execution, flow: Flow, first: int, second: int) -> Apart | None:
     """A release after `first` and an acquire before `second` that are about two things of one kind."""
-    if flow.at(first) != first or flow.at(second) != second or flow.thread(first) == flow.thread(second):
+    if flow.in_po(first) != first or flow.in_po(second) != second or flow.thread(first) == flow.thread(second):
         return None
     releases = list(_flags(execution, first, after=True))
     acquires = list(_flags(execution, second, after=False))
@@ -73,7 +73,7 @@ def hand_over(execution: Execution, flow: Flow, event: int, other: int, *, after
 
     It reaches the thread of `other`, and no third thread uses it.
     """
-    near, po, ends = flow.at(event), execution.relation("po"), (flow.at(event), flow.at(other))
+    near, po, ends = flow.in_po(event), execution.relation("po"), (flow.in_po(event), flow.in_po(other))
     here, there = (execution.events[end].point.place for end in ends)
 
     def reaches(number: int) -> bool:

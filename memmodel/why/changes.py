@@ -156,8 +156,8 @@ class Changes:
     def _memory_fences(self, link: Between) -> Iterator[Change]:
         """Fences before the first and after the second event of a link."""
         scope = self._scope(link)
-        before = [n for n in range(self.count) if self.po[n] >> self.flow.at(link.first) & 1]
-        after = bits(self.po[self.flow.at(link.second)])
+        before = [n for n in range(self.count) if self.po[n] >> self.flow.in_po(link.first) & 1]
+        after = bits(self.po[self.flow.in_po(link.second)])
         for side, numbers, other in ((Sem.RELEASE, before, link.second), (Sem.ACQUIRE, after, link.first)):
             for number in numbers:
                 label = self.events[number].label
@@ -189,16 +189,16 @@ class Changes:
         places: dict[tuple[int, bool], None] = {}
         for link in self.links:
             if not isinstance(self.events[link.first].label, Signal):
-                places[self.flow.at(link.first), False] = None
-            places[self.flow.at(link.second), True] = None
+                places[self.flow.in_po(link.first), False] = None
+            places[self.flow.in_po(link.second), True] = None
         for event in self.pair or ():
             if self.events[event].point.thread is not None:
-                places[self.flow.at(event), True] = None
-                places[self.flow.at(event), False] = None
+                places[self.flow.in_po(event), True] = None
+                places[self.flow.in_po(event), False] = None
         if self.pair is None:
             for event in range(self.count):
                 if self.flow.is_memory(event):
-                    places[self.flow.at(event), False] = None
+                    places[self.flow.in_po(event), False] = None
         return list(places)
 
     def _fences(self) -> Iterator[Change]:
@@ -228,7 +228,7 @@ class Changes:
             for event, after in ((link.first, False), (link.second, True)):
                 if self.flow.is_async(event) and self.flow.is_memory(event):
                     fence_at = Fence(Sem.ACQ_REL, self._scope(link))
-                    for beside in self.flow.completion_waits(event) if after else [self.flow.at(event)]:
+                    for beside in self.flow.completion_waits(event) if after else [self.flow.in_po(event)]:
                         yield self._insert(Reason.RELAXED, beside, fence_at, "fence.acq_rel", after=after, cost=2.5)
 
     def _proxy_fences(self, proxy: Proxy, beside: int, after: bool) -> Iterator[ProxyFence]:
@@ -246,7 +246,7 @@ class Changes:
                 yield ProxyFence(proxy, half, self._widest())
 
     def _before_link(self, event: int) -> bool:
-        return any(self.flow.at(link.first) == event for link in self.links)
+        return any(self.flow.in_po(link.first) == event for link in self.links)
 
     def _insert(
         self, reason: Reason, beside: int, label: Label, words: str, *, after: bool, tier: int = 1, cost: float = 2.0
@@ -262,7 +262,7 @@ class Changes:
             label = self.events[event].label
             if not (isinstance(label, Access) and label.asynchronous) or (self.pair and event not in self.pair):
                 continue
-            issue = self.flow.at(event)
+            issue = self.flow.in_po(event)
             signalled = any(isinstance(self.events[n].label, Signal) for n in bits(completes[event]))
             mine = self.events[event].point.thread
             parts = [n for n in range(self.count) if self.flow.issue_of.get(n) == issue and self.flow.is_memory(n)]
@@ -292,15 +292,19 @@ class Changes:
 
     def _later(self, event: int) -> list[int]:
         """The thread-level events before which the end of an asynchronous access may have to be known."""
-        issue = self.flow.at(event)
-        sources = [self.flow.at(link.first) for link in self.links if self.po[issue] >> self.flow.at(link.first) & 1]
+        issue = self.flow.in_po(event)
+        sources = [
+            self.flow.in_po(link.first) for link in self.links if self.po[issue] >> self.flow.in_po(link.first) & 1
+        ]
         # What leads to the copy is over before it begins, and cannot wait for it.
-        others = [self.flow.at(other) for other in self.pair or () if other != event]
+        others = [self.flow.in_po(other) for other in self.pair or () if other != event]
         others = [other for other in others if not self.flow.leads(other, issue)]
         if self.pair is None:
             cell = self.events[event].point.cell
             others = [
-                self.flow.at(n) for n in range(self.count) if n != event and cell and self.events[n].point.cell == cell
+                self.flow.in_po(n)
+                for n in range(self.count)
+                if n != event and cell and self.events[n].point.cell == cell
             ]
         places = dict.fromkeys(
             self._last_of((Mark, Fence, ProxyFence), n, back=True)
@@ -331,7 +335,7 @@ class Changes:
         """An arrival by the thread itself beside that of its asynchronous operation."""
         for link in self.links:
             if isinstance(self.events[link.first].label, Signal):
-                issue = self.flow.at(link.first)
+                issue = self.flow.in_po(link.first)
                 arrive = Inserted(issue, Mbarrier(Action.ARRIVE, Sem.RELEASE, self._scope(link, issue)))
                 edges = (("mbarobs", self.count, link.second),)
                 yield Change(
@@ -377,7 +381,7 @@ class Changes:
             return
         leads = self.flow.with_links((update, seeing) for _, update, seeing in meetings)
         for first, second in (self.pair, self.pair[::-1]):
-            end = self.flow.at(second)
+            end = self.flow.in_po(second)
             for name, update, seeing in meetings:
                 on_the_way = leads[first] >> update & 1 and leads[seeing] >> end & 1
                 if on_the_way and not self.flow.surely_leads(seeing, update):
@@ -456,7 +460,7 @@ class Changes:
         """Synchronization where there is none."""
         pairs = [self.pair, self.pair[::-1]] if self.pair is not None else [*self._overtaken(), *self._early()]
         for number, (a, b) in enumerate(pairs):
-            start, end = self.flow.at(a), self.flow.at(b)
+            start, end = self.flow.in_po(a), self.flow.in_po(b)
             first, second = self.events[start].point, self.events[end].point
             if first.thread is None or second.thread is None or first.thread == second.thread:
                 continue
@@ -468,7 +472,7 @@ class Changes:
 
     def _meeting(self, a: int, b: int, cost: float) -> Change:
         """A hand-over from one event to another one."""
-        start, end = self.flow.at(a), self.flow.at(b)
+        start, end = self.flow.in_po(a), self.flow.in_po(b)
         arrive = Inserted(self._last_of(FENCES, start), Barrier(Half.ARRIVE, Domain.CTA), after=True)
         wait = Inserted(self._last_of(FENCES, end, back=True), Barrier(Half.WAIT, Domain.CTA))
         edges = [("syncbar", self.count, self.count + 1)]
@@ -485,12 +489,12 @@ class Changes:
                 threads.setdefault(event.point.thread, []).append(number)
         for thread, reached in threads.items():
             last = max(reached, key=lambda number: self.events[number].point.order or 0)
-            elsewhere = thread not in (self.flow.thread(self.flow.at(a)), self.flow.thread(self.flow.at(b)))
+            elsewhere = thread not in (self.flow.thread(self.flow.in_po(a)), self.flow.thread(self.flow.in_po(b)))
             if elsewhere and self._one_cta(last, b) and not self._one_cta(a, b):
                 yield self._meeting(last, b, cost)
 
     def _one_cta(self, a: int, b: int) -> bool:
-        first, second = (self.events[self.flow.at(event)].point.place for event in (a, b))
+        first, second = (self.events[self.flow.in_po(event)].point.place for event in (a, b))
         return first is not None and second is not None and first.cta_id == second.cta_id
 
     def _overtaken(self) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""How what one thread does may reach another, whatever its semantics: the ways on which order could be.
+"""The paths on which the events of one thread may reach another thread, whatever their semantics.
 
 In: an execution. Out: `Flow`: the links between threads, and which of them lead from one event to another. Links are
 reads from other threads, observed mbarrier phases and barriers.
@@ -54,8 +54,8 @@ class Flow:
             rows[part] |= 1 << issue
         return rows
 
-    def at(self, event: int) -> int:
-        """The thread-level event of an event: for a part of an asynchronous instruction, its issue."""
+    def in_po(self, event: int) -> int:
+        """An event in program order: itself, or the issue of the asynchronous instruction that it is a part of."""
         return self.issue_of.get(event, event)
 
     def leads(self, a: int, b: int) -> bool:

@@ -139,7 +139,10 @@ class Sentences:
 
     def _beside(self, change: Change) -> tuple[str, str] | None:
         """Where the two threads synchronize once, and one side stands on the wrong side of its access: the sentence."""
-        first, second = self.flow.at(change.at), self.flow.at(change.other if change.other is not None else change.at)
+        first, second = (
+            self.flow.in_po(change.at),
+            self.flow.in_po(change.other if change.other is not None else change.at),
+        )
         threads = self.flow.thread(first), self.flow.thread(second)
         links = [
             link for link in self.flow.links if threads == (self.flow.thread(link.first), self.flow.thread(link.second))
@@ -188,7 +191,7 @@ class Sentences:
 
     def _one_cta(self, change: Change) -> bool:
         """True if both sides of a hand-over are threads of one CTA."""
-        events = [self.flow.at(event) for event in (change.at, change.other) if event is not None]
+        events = [self.flow.in_po(event) for event in (change.at, change.other) if event is not None]
         places = [self.execution.events[event].point.place for event in events]
         return all(place is not None and places[0] is not None and place.cta_id == places[0].cta_id for place in places)
 
@@ -202,7 +205,7 @@ class Sentences:
     def _not_waiting(self, seeing: int | None) -> str:
         """That the later access is executed whatever its thread has seen."""
         for end in self.ends or ():
-            if seeing is not None and self.po[seeing] >> self.flow.at(end) & 1:
+            if seeing is not None and self.po[seeing] >> self.flow.in_po(end) & 1:
                 return f", and {self._line(end)} does not wait until it has"
         return ""
 
@@ -226,10 +229,10 @@ class Sentences:
 
     def _early_commit(self, event: int) -> str:
         """A commit of the thread that stands before the operation."""
-        issue = self.flow.at(event)
+        issue = self.flow.in_po(event)
         for number, other in enumerate(self.execution.events):
             if isinstance(other.label, Signal) and other.label.family is Family.COMMIT:
-                commit = self.flow.at(number)
+                commit = self.flow.in_po(number)
                 if self.po[commit] >> issue & 1:
                     return f"; {self._line(commit)} stands before it"
         return ""
@@ -240,7 +243,7 @@ class Sentences:
         thread = self.execution.events[change.at].point.thread
         for number, event in enumerate(self.execution.events):
             if event.label == wanted and event.point.thread == thread:
-                early = self.po[number] >> self.flow.at(change.at) & 1
+                early = self.po[number] >> self.flow.in_po(change.at) & 1
                 return f"; {self._line(number)} stands {'too early' if early else 'after it'}"
         return ""
 
@@ -252,7 +255,7 @@ class Sentences:
     def _too_little(self, event: int) -> str:
         """A wait of the thread that stands there and does not cover the access."""
         completes = self.execution.relation("compl")
-        issue = self.flow.at(event)
+        issue = self.flow.in_po(event)
         waits = [
             n
             for n in range(self.flow.count)

@@ -13,7 +13,7 @@ from memmodel.kernel.check.first_run import FirstRun
 from memmodel.kernel.executions.settled_waits import SettledWaits
 from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.order.judging import RunJudge
-from memmodel.kernel.order.last_writes import contested, tallied
+from memmodel.kernel.order.last_writes import contested, order_free_atomics
 from memmodel.kernel.order.unobserved_atomics import demote_unobserved
 from memmodel.kernel.trace.launch import ChoiceKey, ChoiceKind, LaunchTrace
 from memmodel.kernel.trace.problems import Refused
@@ -46,7 +46,7 @@ class OpenChoices:
 def open_choices(case: KernelCase, first: FirstRun, waits: SettledWaits) -> OpenChoices:
     """The choices of the first run, and what depends on them. Raises Refused."""
     whole = not case.options.ctas
-    schedule = replace(first.schedule, counted=waits.counted | tallied(first.trace, case.entry, whole=whole))
+    schedule = replace(first.schedule, counted=waits.counted | order_free_atomics(first.trace, case.entry, whole=whole))
     choices = {**first.trace.choices, **_last_writes(case, schedule, first.trace, waits)}
     trace = replace(first.trace, choices=choices)
     dependence = _dependence(case, schedule, choices, waits)

@@ -1,4 +1,4 @@
-"""Words that several threads write: of which writes the schedule decides which is the last.
+"""Places that several threads write, and the writes of which the schedule decides which is the last.
 
 In: LaunchTrace, instructions, the graph with the causality of a model. Out: the writes whose order is open. Left out
 are those that leave the same value in every order: atomic operations of one kind that commute, stores of one number.
@@ -71,8 +71,8 @@ def last_writes(graph: Graph, run: LaunchTrace, body: Body, causality: Rows | No
     return writes
 
 
-def tallied(run: LaunchTrace, entry: PtxFunction, *, whole: bool) -> frozenset[int]:
-    """The atomic operations whose words hold the same value after all of them, in whatever order they are performed.
+def order_free_atomics(run: LaunchTrace, entry: PtxFunction, *, whole: bool) -> frozenset[int]:
+    """The atomic operations that leave the same value together, in whatever order they are performed.
 
     They are of one kind that commutes, on integers, and no other strong access touches their bytes. `whole`: all CTAs
     were run; else others may operate on global memory.
@@ -82,12 +82,12 @@ def tallied(run: LaunchTrace, entry: PtxFunction, *, whole: bool) -> frozenset[i
     for event in (event for thread in run.threads for event in thread.strong()):
         assert event.block is not None
         place = event.block, event.first, event.size
-        kinds.setdefault(place, set()).add(_tally(event, (entry.body or ())[event.at]))
+        kinds.setdefault(place, set()).add(_commuting_kind(event, (entry.body or ())[event.at]))
         numbers.setdefault(event.at, set()).add(place)
-    across: dict[Block, list[tuple[int, int]]] = {}
+    by_block: dict[Block, list[tuple[int, int]]] = {}
     for block, first, size in kinds:
-        across.setdefault(block, []).append((first, size))
-    for block, places in across.items():
+        by_block.setdefault(block, []).append((first, size))
+    for block, places in by_block.items():
         reaching: list[tuple[int, int]] = []
         for other, length in sorted(places):
             reaching = [(first, size) for first, size in reaching if other < first + size]
@@ -97,13 +97,13 @@ def tallied(run: LaunchTrace, entry: PtxFunction, *, whole: bool) -> frozenset[i
             reaching.append((other, length))
     good = {
         place
-        for place, found_kinds in kinds.items()
-        if len(found_kinds) == 1 and None not in found_kinds and (whole or place[0].instance.space is Space.SHARED)
+        for place, of_place in kinds.items()
+        if len(of_place) == 1 and None not in of_place and (whole or place[0].instance.space is Space.SHARED)
     }
     return frozenset(number for number, places in numbers.items() if places <= good)
 
 
-def _tally(event: TraceEvent, instruction: PtxInstruction) -> Hashable:
+def _commuting_kind(event: TraceEvent, instruction: PtxInstruction) -> Hashable:
     """The kind of an atomic operation on integers that commutes with those of its kind; None for all else."""
     kind = commuting(instruction) if event.issue is None and lowered(instruction).atomic else None
     return kind if kind is not None and is_integer(kind) else None

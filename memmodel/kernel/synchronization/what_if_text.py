@@ -35,7 +35,8 @@ def what_if_lines(asked: WhatIf) -> list[str]:
     text = [f"then {headline(asked.after)}", *_appearing(asked.appearing)]
     if asked.vanishing:
         names = [finding_name(group) for group in groups(asked.vanishing)]
-        text.append(f"gone: {', '.join(names[:SHOWN])}" + (f", and {len(names) - SHOWN} more" * (len(names) > SHOWN)))
+        more = f", and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        text.append(f"gone: {', '.join(names[:SHOWN])}{more}")
     if not asked.appearing and not asked.vanishing:
         text.append("no finding appears, and none goes" + (", as far as it was judged" if asked.undecided else ""))
     text += [f"undecided: {reason}" for reason in asked.undecided[:SHOWN]]

@@ -96,7 +96,8 @@ class _Router:
             for end, uid, side, other in ((0, edge.first, leave, edge.second), (1, edge.second, enter, edge.first)):
                 far = boxes[other].x if side in ("top", "bottom") else boxes[other].middle
                 key = (0, far, index)
-                if leave == enter:  # arcs on one side of a column nest: upward ones on top, the longest innermost port
+                # Arcs on one side of a column nest. Those that lead up have the upper ports.
+                if leave == enter:
                     key = (1 if far > boxes[uid].middle else -1, -far, -index if end else index)
                 users.setdefault((uid, side), []).append((*key, index, end))
         ends: dict[tuple[int, int], Point] = {}
@@ -191,9 +192,9 @@ def _label(layout: Picture, edges: list[Edge], curves: list[tuple[Cubic, ...]]) 
 
         def cost(step: int, size: Size = (width, height), mine: list[Point] = mine, index: int = index) -> float:
             at = mine[step]
-            on_boxes = sum(_overlap(at, size, where, its) for where, its in solid)
-            on_bands = sum(_overlap(at, size, where, its) for where, its in bands)
-            on_labels = sum(_overlap(at, size, other, its) for other, its in taken)
+            on_boxes = sum(_overlap(at, size, where, other_size) for where, other_size in solid)
+            on_bands = sum(_overlap(at, size, where, other_size) for where, other_size in bands)
+            on_labels = sum(_overlap(at, size, where, other_size) for where, other_size in taken)
             others = (path for other, path in enumerate(points) if other != index)
             near = sum(_within(at, size, point) for path in others for point in path)
             off_centre = abs(step / len(mine) - 0.5)
@@ -241,10 +242,10 @@ def _inside(point: Point, box: NodeBox, room: float) -> bool:
     return box.x - room < point[0] < box.right + room and box.y - room < point[1] < box.bottom + room
 
 
-def _overlap(at: Point, size: Size, other: Point, its: Size) -> float:
+def _overlap(at: Point, size: Size, other: Point, other_size: Size) -> float:
     """By how many pixels two centred rectangles overlap in the direction in which they overlap less."""
-    across = (size[0] + its[0]) / 2 - abs(at[0] - other[0])
-    down = (size[1] + its[1]) / 2 - abs(at[1] - other[1])
+    across = (size[0] + other_size[0]) / 2 - abs(at[0] - other[0])
+    down = (size[1] + other_size[1]) / 2 - abs(at[1] - other[1])
     return max(0.0, min(across, down))
 
 

@@ -467,7 +467,7 @@ def meetings(late: int, turns: int = 1) -> str | None:
                     sides.setdefault(what, []).append(Participant(thread, order, thread == 1, False, 0))
     run: Any = SimpleNamespace(threads=[SimpleNamespace(events=[]) for _ in range(2)])
     ends: Any = [SimpleNamespace(events=10 * number) for number in (1, 2, 3)]
-    body: Any = [SimpleNamespace(opcode="wait", line=7, kind=None)]
+    body: Any = [SimpleNamespace(at_line="wait at line 7")]
     site = {thread: Cuts(0, 1, 2) for thread in range(2)}
     return PeriodInsertion(run, sides, body, {0: ends, 1: ends}, site).why_not()
 

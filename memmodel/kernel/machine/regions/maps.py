@@ -60,9 +60,9 @@ def packed_map(spec: TensorMapSpec) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A map taken apart. `span`: bytes of the swizzle, 0 for none. `steps`: element strides. `corners`: of the bounding
-    box of im2col, in each of its dimensions. `packed`: the type, if it is smaller than a byte. `nan`: what lies outside
-    the tensor is read as NaN.
+    """The boxes of a tensor map, as a copy takes them. `span`: bytes of the swizzle, 0 for none. `steps`: element
+    strides. `corners`: of the bounding box of im2col, in each of its dimensions. `packed`: the type, if it is smaller
+    than a byte. `nan`: what lies outside the tensor is read as NaN.
     """
 
     map: TensorMap
@@ -118,7 +118,9 @@ class Tile:
         return (self.map.address + begin, end - begin) if high > low else None
 
     def _row(self, inner: Stretch, at: tuple[int, ...], sizes: tuple[int, ...]) -> Stretch | None:
-        """These bytes at outer coordinates, where these lie in the tensor."""
+        """The bytes of a row at outer coordinates; None if they lie outside the tensor. `inner`: those of the first row
+        of the tensor.
+        """
         for place, size in zip(at, sizes, strict=True):
             if not 0 <= place < size:
                 return None

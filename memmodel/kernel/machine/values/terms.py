@@ -45,7 +45,8 @@ INTEGERS: tuple[Outcome, ...] = (EQUAL, (True, True), (True, False), (False, Tru
 FLOATS: tuple[Outcome, ...] = (EQUAL, (True,), (False,), UNORDERED)
 BITS: tuple[Outcome, ...] = (True, False)
 
-Leaf = Callable[..., int]
+LeafFunction = Callable[..., int]
+"""The leaf of a table, from one leaf of each of some others."""
 
 
 class TermsSpent(Exception):
@@ -53,7 +54,9 @@ class TermsSpent(Exception):
 
 
 class Choices(NamedTuple):
-    """What a term is for the outcomes of some comparisons, that of the last one changing first."""
+    """A term as a table. `atoms`: the comparisons that decide it; `leaves`: the term for each combination of their
+    outcomes, that of the last one changing first.
+    """
 
     atoms: tuple[int, ...]
     leaves: tuple[int, ...]
@@ -72,7 +75,7 @@ def _cases(sizes: tuple[int, ...], places: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class Terms:
-    """Numbers for terms. `ordered`: it is taken for granted that no floating-point number is NaN."""
+    """Numbers for terms. `ordered`: no floating-point number is taken to be NaN."""
 
     def __init__(self, *, ordered: bool = False) -> None:
         self.ordered = ordered
@@ -80,7 +83,7 @@ class Terms:
         self._known: dict[int, int] = {}
         self._choices: dict[int, Choices] = {}
         self._outcomes: dict[int, tuple[Outcome, ...]] = {}
-        self._same: dict[int, tuple[int, int]] = {}
+        self._compared_integers: dict[int, tuple[int, int]] = {}
         self._possible: dict[int, frozenset[int]] = {}
         self._grouped: dict[Hashable, tuple[int, ...]] = {}
         self._done: dict[Hashable, int] = {}
@@ -131,7 +134,7 @@ class Terms:
         return self._known.get(term)
 
     def fresh(self) -> int:
-        """A value of which nothing is known, not even whose it is too."""
+        """A value of which nothing is known, and which may be equal to any other."""
         self._fresh += 1
         return self.of("fresh", self._fresh)
 
@@ -193,7 +196,7 @@ class Terms:
             self.doubtful |= not self.ordered
             self._outcomes[atom] = tuple(x for x in possible if left != right or x in (EQUAL, UNORDERED))
             return atom
-        self._same[atom] = left, right
+        self._compared_integers[atom] = left, right
         mine, others = self._possible.get(left), self._possible.get(right)
         outcomes = INTEGERS if left != right else (EQUAL,)
         if mine is not None and others is not None and left != right:
@@ -264,7 +267,7 @@ class Terms:
         self._outcomes[atom] = BITS
         return Choices((atom,), (self.true, self.false))
 
-    def _combined(self, fn: Leaf, *tables: Choices) -> int | None:
+    def _combined(self, fn: LeafFunction, *tables: Choices) -> int | None:
         """A function of tables, for each outcome; None if there are too many."""
         atoms = tuple(sorted({atom for table in tables for atom in table.atoms}))
         sizes = tuple(len(self._outcomes[atom]) for atom in atoms)
@@ -277,9 +280,9 @@ class Terms:
             columns.append([leaves[at] for at in _cases(sizes, tuple(place[atom] for atom in table.atoms))])
         results = list(map(fn, *columns))
         for atom in atoms:
-            if atom in self._same and EQUAL in self._outcomes[atom]:
+            if atom in self._compared_integers and EQUAL in self._outcomes[atom]:
                 equal = self._outcomes[atom].index(EQUAL)
-                first, second = self._same[atom]
+                first, second = self._compared_integers[atom]
                 digits = _cases(sizes, (place[atom],))
                 results = [first if at == equal and x == second else x for x, at in zip(results, digits, strict=True)]
         return self._table(atoms, tuple(results))
