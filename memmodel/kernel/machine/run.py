@@ -117,9 +117,12 @@ class Scheduler:
                     break
                 at = self.code[waiting[0].groups[0].at].instruction
                 raise Refused("threads poll without end, as far as this was followed", at.span)
-            # no thread can go on by itself
+            # no thread can go on by itself, but for those that the schedule holds back
             late = self._started()
-            if late or machine.release():
+            held = [group for warp in waiting for group in warp.groups if group.held_rounds]
+            for group in held:
+                group.held_rounds = 0
+            if held or late or machine.release():
                 waiting, unchanged_rounds, idle_rounds = waiting + late, 0, 0
             elif machine.stays:
                 break

@@ -452,3 +452,30 @@ def test_a_schedule_that_cannot_be_carried_out_with_unknown_results_leaves_the_r
     for expected in ("the run", "another run"):
         run: Any = "the run"
         assert _with_unknown_results(case, Schedule(opaque=frozenset([1])), run, _Dependence()) == expected
+
+
+EACH_LANE = """
+TRY:
+atom.global.cas.b32 %r10, [%d0], 0, 1;
+setp.ne.s32 %p2, %r10, 0;
+@%p2 bra TAKEN;
+fence.sc.gpu;
+ld.global.u32 %r11, [%d0+4];
+add.u32 %r11, %r11, 1;
+st.global.u32 [%d0+4], %r11;
+{fence}
+atom.global.exch.b32 %r12, [%d0], 0;
+TAKEN:
+@%p2 bra TRY;
+"""
+"""Every lane tries to take the lock, and tries again."""
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_a_lane_that_is_held_back_with_the_lock_goes_on(threads: int) -> None:
+    """Where the other lanes of its warp only try again, nothing changes: no hang while one lane is held back."""
+    verdict = judged(EACH_LANE.format(fence="fence.sc.gpu;"), threads, init="zero")
+    assert not verdict.findings
+    assert {finding.rule for finding in judged(EACH_LANE.format(fence=""), threads, init="zero").findings} == {
+        "data-race"
+    }
