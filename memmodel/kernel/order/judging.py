@@ -28,7 +28,7 @@ from memmodel.base.labels import (
     side_of,
 )
 from memmodel.base.relations import ONWARD
-from memmodel.base.rows import bits
+from memmodel.base.rows import Rows, bits
 from memmodel.cat.flags import kind_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
@@ -114,6 +114,8 @@ class RunJudge:
 
         self._certain_executions: dict[frozenset[int], Execution] = {}
         self._visited: dict[int, dict[int, Visits]] = {}
+        self._base: tuple[Model, Rows | None] | None = None
+        """The model that base causality was asked of last, with the answer."""
         self._may_rerun = True
         """True if another run may be carried out to compare the values of stores. Not for a reading: the races of
         stores that only a reading has keep their plain name.
@@ -265,6 +267,19 @@ class RunJudge:
             return any(number is not None and base[first] >> number & 1 for number in numbers)
 
         return CausalOrder(before, ahead)
+
+    def leads(self, model: Model, thread: int, since: int, other: int, until: int) -> bool:
+        """True if in every execution base causality leads from an event of a thread, its number `since` or a later one,
+        to one of the first `until` events of another thread.
+        """
+        if self._base is None or self._base[0] is not model:
+            self._base = model, forced(model, self._certain_execution(self._chosen)).relation(BASE)
+        base, threads = self._base[1], self.run.threads
+        first, second = self.roles.pair(threads[thread], threads[other])
+        numbers = self.graph.number
+        targets = sum(1 << numbers[id(event)] for event in threads[second].events[:until] if id(event) in numbers)
+        sources = (numbers.get(id(event)) for event in threads[first].events[since:])
+        return base is not None and any(source is not None and base[source] & targets for source in sources)
 
     def open_reads(self, model: Model, decided: frozenset[int]) -> list[str]:
         """Notes on strong loads that no thread waits for, and of which the schedule decides what they return.

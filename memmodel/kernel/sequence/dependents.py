@@ -2,7 +2,8 @@
 
 In: two launches that were judged. Out: races between them, and what is not decided. Settled here: which accesses of the
 second may come before the end of the first. Whether such an access, or one after a wait for the first launch, races
-with an access of the first is asked of the model, by a litmus test of the two.
+with an access of the first is asked of the model, by a litmus test of the two. After a wait is what base causality puts
+there, from the wait of another thread, too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 
 from memmodel import api
 from memmodel.answer import Observation
@@ -21,6 +23,7 @@ from memmodel.isa.synchronization.grids import lets_next_begin, waits_for_grid
 from memmodel.kernel.check.case import KernelCase
 from memmodel.kernel.check.first_run import first_schedule
 from memmodel.kernel.export.grids import NO_WAIT, NOT_BY_WAIT, pair_test
+from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.verdict import FindingPlace, KernelFinding, KernelVerdict
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.launch import LaunchTrace, RunMoment
@@ -34,13 +37,11 @@ RACE = "data-race"
 
 
 class Waited(Enum):
-    """Whether an access comes after a wait for the launch before: of its own thread; certainly not; or, after that of
-    another thread, perhaps.
-    """
+    """Whether an access comes after a wait for the launch before, of its own thread or of another one."""
 
-    OWN = "own"
-    NONE = "none"
-    UNSURE = "unsure"
+    YES = "yes"
+    NO = "no"
+    PERHAPS = "perhaps"
 
 
 @dataclass(slots=True)
@@ -100,25 +101,29 @@ class OverlappingLaunch:
             return
         never = RunMoment(1 << 62, 1 << 62, 1 << 62, 1 << 62)
         earliest = self._earliest(moments, never)
+        behind = AfterWaits(self.case, trace, moments)
         for number, access in enumerate(trace.single):
             own, others = moments.get(access.thread, never), earliest[access.thread]
             if access.issue is None:
-                waited = _waited(number >= own.single, access.epoch == 0 or number < others.single)
+                sure = number >= own.single, access.epoch == 0 or number < others.single
+                waited = behind.waited(*sure, access.thread, access.epoch)
             else:
                 order = access.issue.order or 0
-                waited = _waited(order >= own.events, order == 0 or access.issue.time < others.time)
+                sure = order >= own.events, order == 0 or access.issue.time < others.time
+                waited = behind.waited(*sure, access.thread, order)
             yield access.at, access.label, waited, access.block, access.first, access.size, access.thread
         for number, row in enumerate(trace.lanes):
             for first, thread, epoch in zip(row.firsts, row.threads, row.epochs, strict=True):
                 own, others = moments.get(thread, never), earliest[thread]
-                waited = _waited(number >= own.lanes, epoch == 0 or number < others.lanes)
+                waited = behind.waited(number >= own.lanes, epoch == 0 or number < others.lanes, thread, epoch)
                 yield row.at, row.label, waited, row.block, first, row.size, thread
         for thread_run in trace.threads:
             own, others = moments.get(thread_run.number, never), earliest[thread_run.number]
             for event in thread_run.strong():
                 whole = event.issue or event
                 order = whole.order or 0
-                waited = _waited(order >= own.events, order == 0 or whole.time < others.time)
+                sure = order >= own.events, order == 0 or whole.time < others.time
+                waited = behind.waited(*sure, thread_run.number, order)
                 assert event.block is not None
                 yield event.at, event.label, waited, event.block, event.first, event.size, thread_run.number
 
@@ -148,8 +153,43 @@ def overlapping(number: int, case: KernelCase, verdict: KernelVerdict) -> Overla
     return OverlappingLaunch(number, case, verdict, trace, sure)
 
 
-def _waited(own: bool, none: bool) -> Waited:
-    return Waited.OWN if own else Waited.NONE if none else Waited.UNSURE
+class AfterWaits:
+    """What comes after waits of other threads in a run. `moments`: by thread, when it first waited."""
+
+    def __init__(self, case: KernelCase, trace: LaunchTrace, moments: Mapping[int, RunMoment]) -> None:
+        self._case, self._trace, self._moments = case, trace, moments
+        self._known: dict[tuple[int, int], bool] = {}
+
+    def waited(self, own: bool, none: bool, thread: int, events: int) -> Waited:
+        """Whether an access comes after a wait. `own`: after one of its thread; `none`: before all that it may come
+        after. `events`: how many its thread had before it.
+        """
+        if own or none:
+            return Waited.YES if own else Waited.NO
+        judge = self._judge
+        if judge is None:
+            return Waited.PERHAPS
+        if (thread, events) not in self._known:
+            self._known[thread, events] = any(
+                judge.leads(self._case.model, other, moment.events, thread, events)
+                for other, moment in self._moments.items()
+            )
+        if self._known[thread, events]:
+            return Waited.YES
+        return Waited.NO if self._certain else Waited.PERHAPS
+
+    @cached_property
+    def _certain(self) -> bool:
+        """True if the order of this run is that of all executions."""
+        return self._judge is not None and self._judge.is_certain(frozenset())
+
+    @cached_property
+    def _judge(self) -> RunJudge | None:
+        """The run with its order; None if it is too large."""
+        try:
+            return RunJudge(self._case.entry, self._trace)
+        except Refused:
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +252,7 @@ class DependentLaunches:
     def _meet(self, meeting: LaunchMeeting, *, chain: bool, certain: bool) -> None:
         """Two instructions touch the same bytes."""
         left, right, second = meeting.left, meeting.right, meeting.second
-        waited = right.waited is Waited.OWN and chain
+        waited = right.waited is Waited.YES and chain
         races = self._race(left.label, right.label, waited=waited)
         if waited and races is False:
             return
@@ -222,7 +262,7 @@ class DependentLaunches:
         if waited:
             certain &= bool(self._race(left.label, right.label, waited=True, fenced=True))
         else:
-            certain &= right.waited is Waited.NONE
+            certain &= right.waited is Waited.NO
         if races and certain:
             second.verdict.findings.append(_finding(meeting, NOT_BY_WAIT if waited else NO_WAIT))
         elif races:

@@ -113,10 +113,24 @@ PAIRS = {
     "begins when all have ended": (WRITES.replace(LAUNCH, ""), reads(*USE), "findings", ""),
     "the read-only path": (WRITES, reads(WAIT, USE[0].replace("global", "global.nc"), USE[1]), "findings", ""),
     "a barrier before the read, and no wait": (WRITES, reads("bar.sync 0;", *USE), "findings", ""),
+    "another thread waits, and a barrier is behind it": (
+        WRITES, reads("setp.ne.u32 %p1, %r2, 0;", "@%p1 bra IN;", WAIT, "IN:", "bar.sync 0;", *USE), "clean", "",
+    ),
+    "the barrier comes before its wait": (
+        WRITES, reads("setp.ne.u32 %p1, %r2, 0;", "bar.sync 0;", "@%p1 bra IN;", WAIT, "IN:", *USE), "findings", "",
+    ),
+    "the read-only path, behind a barrier": (
+        WRITES,
+        reads("setp.ne.u32 %p1, %r2, 0;", "@%p1 bra IN;", WAIT, "IN:", "bar.sync 0;",
+              USE[0].replace("global", "global.nc"), USE[1]), "findings", "",
+    ),
     # What is not followed is named.
-    "another thread waits": (
-        WRITES, reads("setp.ne.u32 %p1, %r2, 0;", "@%p1 bra IN;", WAIT, "IN:", "bar.sync 0;", *USE), "undecided",
-        "whether anything else orders ld.global.u32 at line",
+    "another thread waits, and an unlocked word may tell of it": (
+        WRITES,
+        reads("setp.ne.u32 %p1, %r2, 0;", "@%p1 bra IN;", WAIT, "st.relaxed.cta.shared.u32 [words], 1;", "IN:",
+              "ld.relaxed.cta.shared.u32 %r6, [words];", *USE
+        ).replace(".reg", ".shared .align 16 .b8 words[128];\n.reg", 1),
+        "undecided", "whether anything else orders ld.global.u32 at line",
     ),
     "an asynchronous read of threads that do not wait": (
         WRITES,
