@@ -59,6 +59,7 @@ class SmallEnough(KeyboardInterrupt):
 
 _CLOCKS = (
     "memmodel.limits.usage",
+    "memmodel.workers",
     *(f"memmodel.search.{name}" for name in ("work", "edits.edited", "edits.tasks", "edits.witness")),
 )
 

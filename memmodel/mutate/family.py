@@ -75,7 +75,8 @@ class Member:
 
 
 class EditFamily:
-    """`checks`: those of the model by name; `members`: its edits, in order."""
+    """`checks`: those of the model by name; `members`: its edits, in order; `own`: the number of the first node that
+    only edits have."""
 
     def __init__(self, model: Model, edits: Sequence[ModelEdit]) -> None:
         self.model = model
@@ -90,6 +91,7 @@ class EditFamily:
             {name.ref for name in names_in(definition.body) if name.ref is not None} for definition in model.definitions
         ]
         self._refers = [self._of_group(number) for number in range(len(model.definitions))]
+        self.own = len(self.graph.nodes)
         self.members = [Member(self, edit) for edit in edits]
 
     def _of_group(self, number: int) -> frozenset[int]:

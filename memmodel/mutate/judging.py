@@ -53,12 +53,13 @@ class _LanesJudge:
         self._algebra = WorldAlgebra([lanes.every] * lanes.skeleton.frame.count, lanes.base)
         self._some = lanes.skeleton.frame.count > 0  # without an event, every value is empty
         self._evaluator: Evaluator[Any] = Evaluator(self._graph, self._algebra)
-        self._holds = {name: self._holding(placed) for name, placed in family.checks.items()}
+        self._holds = {name: self._holding(placed, self._evaluator) for name, placed in family.checks.items()}
         self.base = self._consistent(self._holds, set())
 
     def of(self, member: Member) -> Consistent:
         """What is consistent with an edit."""
-        edit, value = member.edit, self._evaluator.value
+        edit, evaluator = member.edit, Evaluator(self._graph, self._algebra, self._known)
+        value = evaluator.value
         same = not self._some or all(value(mine) == value(other) for mine, other in member.frontier)
         if same and not member.of_check:
             return self.base
@@ -77,14 +78,18 @@ class _LanesJudge:
                 or placed.check.kind != self._family.checks[name].check.kind
                 or not unequal.isdisjoint(needs)
             ):
-                mask = self._holding(placed)
+                mask = self._holding(placed, evaluator)
                 if mask != self._holds[name]:
                     holds[name] = mask
         return self._consistent({**self._holds, **holds}, gone) if holds or gone else self.base
 
-    def _holding(self, placed: PlacedCheck) -> int:
+    def _known(self, number: int) -> Any:
+        """The value of a node of the model. Those of one edit alone are not kept: they would fill the memory."""
+        return self._evaluator.value(number) if number < self._family.own else None
+
+    def _holding(self, placed: PlacedCheck, evaluator: Evaluator[Any]) -> int:
         """The lanes in which a check holds; of a flag, those in which it is raised."""
-        fails = self._algebra.fails(placed.check.kind, self._evaluator.value(placed.node)) if self._some else 0
+        fails = self._algebra.fails(placed.check.kind, evaluator.value(placed.node)) if self._some else 0
         return (fails if placed.check.negated else ~fails) & self._lanes.every
 
     def _consistent(self, holds: dict[str, int], gone: set[str]) -> Consistent:

@@ -32,6 +32,9 @@ from memmodel.workers import KILLED, ProcessPool, settle, surviving
 _CHUNK = 6
 """Small tests that one process judges together."""
 
+_FORMAT = 2
+"""Of the lines of a file that keeps what is done."""
+
 Chosen = Callable[[ModelEdit], bool]
 
 _JUDGES: list[FileJudge] = []
@@ -41,21 +44,21 @@ _WHILE_IT_RUNS = ExitStack()
 
 @dataclass(frozen=True, slots=True)
 class PathChunk:
-    """Tests that are judged together. `large`: by an engine."""
+    """Tests that are judged together. `large`: by an engine, under these edits; None: by all candidates."""
 
     paths: tuple[str, ...]
-    large: bool = False
+    large: frozenset[int] | None = None
 
 
 @dataclass(slots=True)
 class _RunState:
     """What is known so far. `fails`, `differs`: by edit, the order of the chunk and the notice. `open`: by edit, the
-    tests that were not judged."""
+    tests that were not judged; `large`: by test, the edits that an engine has to judge."""
 
     fails: dict[int, tuple[int, NoticedBy]] = field(default_factory=dict)
     differs: dict[int, tuple[int, NoticedBy]] = field(default_factory=dict)
     open: dict[int, set[str]] = field(default_factory=dict)
-    large: list[str] = field(default_factory=list)
+    large: dict[str, frozenset[int]] = field(default_factory=dict)
     spent: str = ""
     judged: int = 0
 
@@ -69,7 +72,7 @@ class _RunState:
             for edit in of_file.open:
                 self.open.setdefault(edit, set()).add(of_file.path)
             if of_file.large:
-                self.large.append(of_file.path)
+                self.large[of_file.path] = frozenset(of_file.large)
             self.spent = self.spent or of_file.spent
             self.judged += not of_file.large
 
@@ -102,7 +105,7 @@ def strength(
         proved = _proved(family, left, tests, judging)
         run.asked = [number for number in asked if number not in proved]
         reason = reason or run.large(ordered) or state.spent
-    unjudged = run.unjudged.union(*state.open.values()) if reason else run.unjudged
+    unjudged = set(run.unjudged).union(*state.open.values() if reason else ())
     results = []
     for number in numbers:
         edit = edits[number]
@@ -114,8 +117,8 @@ def strength(
             results.append(EditResult(edit, Fate.DIFFERS, state.differs[number][1]))
         elif number in proved:
             results.append(EditResult(edit, Fate.EQUIVALENT, how="no labels of events can tell the expressions apart"))
-        elif unjudged or number in state.open:
-            many = len(unjudged | state.open.get(number, set()))
+        elif open_tests := run.not_judged(number):
+            many = len(open_tests)
             results.append(EditResult(edit, Fate.UNDECIDED, how=f"{many} test{'s' if many > 1 else ''} not judged"))
         else:
             results.append(EditResult(edit, Fate.SURVIVES))
@@ -186,8 +189,10 @@ def _judge(chunk: PathChunk, alive: Sequence[int], differing: Sequence[int]) -> 
     judge, findings, left = _JUDGES[-1], list[FileFindings](), list(alive)
     differs = list(differing)
     for path in chunk.paths:
-        work = judge.large if chunk.large else judge.small
-        findings.append(work(path, left, differs))
+        if chunk.large is None:
+            findings.append(judge.small(path, left, differs))
+        else:
+            findings.append(judge.large(path, [edit for edit in left if edit in chunk.large], differs))
         gone = {edit for edit, *_ in findings[-1].fails}
         left = [edit for edit in left if edit not in gone]
         differs += [edit for edit, *_ in findings[-1].differs]
@@ -209,7 +214,7 @@ class _Run:
         self._judging, self.asked, self._kept, self._jobs = judging, asked, kept, jobs
         self._progress, self._total = progress, total
         self.state = _RunState()
-        self.unjudged: set[str] = set()
+        self.unjudged: dict[str, frozenset[int] | None] = {}  # the edits, or None for all
         self._done = 0
 
     def small(self, tests: Sequence[str]) -> str:
@@ -219,8 +224,13 @@ class _Run:
     def large(self, tests: Sequence[str]) -> str:
         """Judge those that have too many by an engine; returns why it ended early, or nothing."""
         order = {path: number for number, path in enumerate(tests)}
-        large = [PathChunk((path,), large=True) for path in sorted(self.state.large, key=order.__getitem__)]
-        return self._chunks(large, len(tests))
+        paths = sorted(self.state.large, key=order.__getitem__)
+        return self._chunks([PathChunk((path,), self.state.large[path]) for path in paths], len(tests))
+
+    def not_judged(self, edit: int) -> set[str]:
+        """The tests that were not judged under an edit."""
+        late = {path for path, edits in self.unjudged.items() if edits is None or edit in edits}
+        return late | self.state.open.get(edit, set())
 
     def _chunks(self, chunks: Sequence[PathChunk], first: int) -> str:
         todo = []
@@ -279,8 +289,9 @@ class _Run:
         return KILLED
 
     def _late(self, left: Sequence[tuple[int, PathChunk]]) -> str:
-        self.unjudged |= {path for _, chunk in left for path in chunk.paths}
-        self.unjudged |= set(self.state.large) if not any(chunk.large for _, chunk in left) else set()
+        if all(chunk.large is None for _, chunk in left):
+            self.unjudged.update(self.state.large)
+        self.unjudged.update((path, chunk.large) for _, chunk in left for path in chunk.paths)
         budget = self._judging.budget
         return (budget.original or budget).out_of_seconds
 
@@ -296,7 +307,7 @@ def _key(judging: EditJudging, tests: Sequence[str], asked: Sequence[int]) -> st
     for path in tests:
         digest.update(path.encode("utf-8", "surrogatepass"))
         digest.update(api.read(path).text.encode())
-    digest.update(repr((judging.expected, judging.bound, list(asked), _CHUNK)).encode())
+    digest.update(repr((_FORMAT, judging.expected, judging.bound, list(asked), _CHUNK)).encode())
     return digest.hexdigest()[:24]
 
 

@@ -41,13 +41,13 @@ Told = tuple[int, str, str, str]
 @dataclass(slots=True)
 class FileFindings:
     """What one file shows. `fails`: edits under which an expectation is not met; `differs`: those under which only an
-    answer is another; `large`: it has too many candidates, so that an engine has to judge it; `open`: edits that the
-    engine could not judge in time; `spent`: what ran out, or what is wrong with the file."""
+    answer is another; `large`: edits under which it has too many candidates, so that an engine has to judge them;
+    `open`: edits that the engine could not judge in time; `spent`: what ran out, or what is wrong with the file."""
 
     path: str
     fails: list[Told] = field(default_factory=list)
     differs: list[Told] = field(default_factory=list)
-    large: bool = False
+    large: list[int] = field(default_factory=list)
     open: list[int] = field(default_factory=list)
     spent: str = ""
 
@@ -99,12 +99,12 @@ class FileJudge:
             with within_budget(self.judging.left()):
                 asked = api.questions(api.lowered(path))
                 if self.family.chooses:
-                    findings.large = True
+                    findings.large = list(alive)
                     return findings
                 for number, steps in enumerate(asked):
                     self._small(findings, steps, number, alive, differing)
         except TooLarge:
-            findings.large = True
+            findings.large = list(alive)
         except (BudgetSpent, InputError) as reason:
             findings.not_judged(alive, str(reason))
         return findings
@@ -120,14 +120,14 @@ class FileJudge:
                 continue
             lanes = candidates(steps, self.judging.bound, grounded=grounded)
             if lanes is None:
-                findings.large = True
+                findings.large += [edit for edit, _ in mine if edit not in findings.large]
                 continue
             judge = TestJudge(self.family, steps.test, lanes)
             before = judge.base() if grounded is self.family.grounded else None
             if before is None:
                 usual = candidates(steps, self.judging.bound, grounded=self.family.grounded)
                 if usual is None:
-                    findings.large = True
+                    findings.large += [edit for edit, _ in mine if edit not in findings.large]
                     continue
                 before = TestJudge(self.family, steps.test, usual).base()
             for edit, member in mine:

@@ -14,6 +14,7 @@ from helpers.strategies import wide
 from hypothesis import given
 
 from memmodel import api
+from memmodel.base.resources import suite_dir
 from memmodel.base.rows import pairs_of
 from memmodel.engine import Options
 from memmodel.enumeration.estimate import estimate
@@ -70,6 +71,28 @@ def test_an_edit_that_lets_values_support_themselves_has_candidates_of_its_own()
     verdict = TestJudge(family(), steps.test, lanes).verdict(member)
     assert verdict == verdict_of(api.judge(steps, member.model, Options()))
     assert str(verdict) == "sometimes+race"
+
+
+def test_values_of_one_edit_are_not_kept_for_the_next() -> None:
+    """Of a large test they took more memory than all else."""
+    steps = questions("shapes/LB+data+data@two-ctas")[0]
+    lanes = candidates(steps, BOUND, grounded=True)
+    assert lanes is not None
+    judge = TestJudge(family(), steps.test, lanes)
+    before = judge.base()
+    assert any(judge.verdict(member) != before for member in family().members[::20])
+    kept = {node for each in judge._judges for node in each._evaluator._values}
+    assert kept and max(kept) < family().own < len(family().graph.nodes)
+
+
+def test_an_engine_judges_the_edits_that_the_candidates_left() -> None:
+    """Where no value supports itself, there are few candidates; the edits that let values do so have too many."""
+    path = str(suite_dir() / "async/tcgen05/commit-of-matrix-a.litmus")
+    judge = object.__new__(FileJudge)
+    judge.judging, judge.family, judge._bounds = EditJudging(api.load(MODEL), MODEL), family(), None
+    some = [*range(0, len(family().members), 60), *range(1300, 1400, 4)]
+    left = {number for number in some if not family().members[number].grounded}
+    assert set(judge.small(path, some, []).large) == left and 0 < len(left) < len(some)
 
 
 # ---- labels ----------------------------------------------------------------------------------------------------------

@@ -233,6 +233,13 @@ def test_the_benchmark_ends_with_a_program_that_is_small_enough(monkeypatch, mod
     assert found.size == edit["size"] and seconds < 60
 
 
+def test_the_benchmark_gives_a_search_its_time_by_the_same_clock(monkeypatch, model):
+    few_tests(monkeypatch, "isa/MP")
+    edit = EDITS["release-write"]
+    found, _ = by_processor({**edit, "size": 0}, Path(model(edit["name"])), 6)
+    assert found.bounds
+
+
 def test_every_word_of_a_slot_is_tried():
     test = bare(api.lowered("PTX a\n.global .u32 x = 0;\nthread P0 { fence.acq_rel.gpu; }\nexists (true)\n").test)
     texts = {variant.threads[0].body[0].mnemonic for variant in respelt(test) if read_again(variant)}
