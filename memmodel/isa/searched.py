@@ -22,8 +22,10 @@ def _only(text: str, *words: str) -> tuple[Form, ...]:
     return (Form(words, text),)
 
 
-def _fence(name: str, text: str, *words: str, pairs: tuple[str, ...] = (), scopes: tuple[str, ...] = ()) -> Ingredient:
-    return Ingredient(name, _only(text, *words), fence=True, pairs=pairs, scopes=scopes)
+def _fence(
+    name: str, text: str, *words: str, pairs: tuple[str, ...] = (), scopes: tuple[str, ...] = (), covers: str = ""
+) -> Ingredient:
+    return Ingredient(name, _only(text, *words), fence=True, pairs=pairs, scopes=scopes, covers=covers)
 
 
 def _row(head: str, *ingredients: Ingredient) -> tuple[str, tuple[Ingredient, ...]]:
@@ -67,16 +69,16 @@ def _atomics(tail: str, head: str, *semantics: str) -> tuple[Form, ...]:
     return tuple(Form((sem,), f"{head}.{sem}.{{scope}}{tail}") for sem in semantics)
 
 
-def _tile_load(name: str, space: str, place: str, far: str = "", scopes: tuple[str, ...] = ()) -> Ingredient:
+def _tile_load(name: str, space: str, place: str, far: str = "") -> Ingredient:
     """Loads of the first word of a tile, or of all."""
     word, wide = _loads(f".{space}{_WORD_LOAD}"), _loads(f".{space}{_WIDE_LOAD}")
-    return Ingredient(name, word, place, "r", far=far, scopes=scopes, wide=wide)
+    return Ingredient(name, word, place, "r", far=far, wide=wide)
 
 
-def _tile_store(name: str, space: str, place: str, far: str = "", scopes: tuple[str, ...] = ()) -> Ingredient:
+def _tile_store(name: str, space: str, place: str, far: str = "") -> Ingredient:
     """Stores to the first word of a tile, or to all."""
     word, wide = _stores(f".{space}{_WORD_STORE}"), _stores(f".{space}{_WIDE_STORE}", _WIDE_VALUE)
-    return Ingredient(name, word, place, "w", far=far, scopes=scopes, wide=wide)
+    return Ingredient(name, word, place, "w", far=far, wide=wide)
 
 
 _LOAD_ALIAS = _only("ld.weak.global.u32 %{r}, [{x}_alias];", "weak")
@@ -88,6 +90,12 @@ _MULTIMEM_STORES = _stores(".global.u32 [{x}_all], {v};", head="multimem.st")
 _MULTIMEM_REDUCTIONS = _atomics(".global.or.b32 [{x}_all], {v};", "multimem.red", "relaxed", "release")
 _RELEASED_STORE = _only("st.async.release.{scope}.global.u32 [{x}], {v};", "release")
 _RELEASED_REDUCTION = _only("red.async.release.{scope}.global.add.u32 [{x}], {v};", "release")
+
+# ---- fences for some memory ------------------------------------------------------------------------------------------
+
+_RESTRICTED_RELEASE = "fence.release.sync_restrict::shared::cta.cluster;"
+_RESTRICTED_ACQUIRE = "fence.acquire.sync_restrict::shared::cluster.cluster;"
+_INIT_RELEASE = "fence.mbarrier_init.release.cluster;"
 
 # ---- fences of proxies -----------------------------------------------------------------------------------------------
 
@@ -179,8 +187,12 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
     _row(
         "fence",
         *(_fence(f"fence.{sem}", f"fence.{sem}.{{scope}};", sem) for sem in ("acq_rel", "sc", "acquire", "release")),
-        _fence("fence.release.restricted", "fence.release.sync_restrict::shared::cta.cluster;", "release"),
-        _fence("fence.acquire.restricted", "fence.acquire.sync_restrict::shared::cluster.cluster;", "acquire"),
+        _fence("fence.release.restricted", _RESTRICTED_RELEASE, "release", covers=SHARED),
+        _fence("fence.acquire.restricted", _RESTRICTED_ACQUIRE, "acquire", covers=SHARED),
+    ),
+    _row(
+        "fence.mbarrier_init",
+        _fence("fence.mbarrier_init", _INIT_RELEASE, "release", pairs=("init",), covers=OBJECT),
     ),
     _row(
         "fence.proxy.async",
@@ -217,8 +229,8 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
     _row("bar.sync", Ingredient("bar", _only("bar.sync 0;"), meets="bar")),
     _row("barrier.cluster.arrive", Ingredient("cluster.arrive", _CLUSTER_ARRIVE, meets="cluster")),
     _row("barrier.cluster.wait", Ingredient("cluster.wait", _only("barrier.cluster.wait.acquire;"), meets="cluster")),
-    _row("ld", _tile_load("ld.shared", "shared::cta", SHARED, "x", NEAR)),
-    _row("st", _tile_store("st.shared", "shared::cta", SHARED, "x", NEAR)),
+    _row("ld", _tile_load("ld.shared", "shared::cta", SHARED, "x")),
+    _row("st", _tile_store("st.shared", "shared::cta", SHARED, "x")),
     _row("ld", _tile_load("ld.tile", "global", TILE)),
     _row("st", _tile_store("st.tile", "global", TILE)),
     _row(
@@ -423,7 +435,6 @@ NOT_SEARCHED: Mapping[str, str] = {
         _ENDPOINTS,
     ),
     **dict.fromkeys(("tcgen05.alloc", "tcgen05.dealloc", "tcgen05.relinquish_alloc_permit"), _ALLOCATED),
-    "fence.mbarrier_init": "its rule is about objects that no thread has initialised before; here all are declared so",
     "mbarrier.expect_tx": "it is a part of the copy that it counts",
     "mbarrier.check_layout": "objects of programs have one layout",
     "cp.async.wait_all": _SAME,

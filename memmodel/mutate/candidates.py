@@ -29,7 +29,7 @@ from memmodel.memory.bytes import Cell
 from memmodel.program.lowered import LoweredTest
 from memmodel.search.judging.slices import SlicedRows, merged, repeated
 
-MOST = 20_000
+MOST = 10_000
 """At most this many candidates of a test are judged side by side; a test with more goes to an engine."""
 
 _PREPARING = Budget(effort=8_000_000, seconds=5.0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import weakref
 from functools import cache
 from pathlib import Path
 
@@ -83,6 +85,23 @@ def test_values_of_one_edit_are_not_kept_for_the_next() -> None:
     assert any(judge.verdict(member) != before for member in family().members[::20])
     kept = {node for each in judge._judges for node in each._evaluator._values}
     assert kept and max(kept) < family().own < len(family().graph.nodes)
+
+
+def test_values_are_freed_with_the_test() -> None:
+    """Python looks for cycles of objects too rarely, where values fill the memory."""
+    steps = questions("isa/MP")[0]
+    lanes = candidates(steps, BOUND, grounded=True)
+    assert lanes is not None
+    judge = TestJudge(family(), steps.test, lanes)
+    for member in family().members[::100]:
+        judge.verdict(member)
+    kept = [weakref.ref(each) for each in judge._judges]
+    gc.disable()
+    try:
+        del judge
+        assert kept and not any(each() for each in kept)
+    finally:
+        gc.enable()
 
 
 def test_an_engine_judges_the_edits_that_the_candidates_left() -> None:

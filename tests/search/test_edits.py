@@ -34,7 +34,7 @@ from memmodel.search.edits.witness import Shrinker, read_again, shown
 from memmodel.search.edits.words import ChosenWords, by_flags, reached, spelt_out, word_labels
 from memmodel.search.properties import load_property
 from memmodel.search.vocabulary import SCOPES, every_word, vocabulary
-from memmodel.search.work import HereAndNow
+from memmodel.search.work import HereAndNow, Progress
 
 EDITS = {edit["name"]: edit for edit in edits()}
 
@@ -176,6 +176,38 @@ def test_further_words_are_tried_where_nothing_was_found(monkeypatch, model):
     monkeypatch.setattr(edited, "near_shipped_tests", lambda *rest: [])
     monkeypatch.setattr(edited, "on_shipped_tests", lambda *rest: [])
     assert edited.edited(sides_of("ptx-9.4", model(name)), HereAndNow(), 600).size == EDITS[name]["size"]
+
+
+def test_where_a_program_is_known_further_words_are_asked_for_one_that_is_smaller_by_one(monkeypatch, model):
+    """A bound is said of the sizes that were tried one after the other."""
+    name, asked, vague = "races-of-writes", list[int](), vocabulary(["ld.weak", "st.weak"])
+    monkeypatch.setattr(ChosenWords, "others", [vague])
+    monkeypatch.setattr(
+        "memmodel.search.edits.edited.run", lambda task, *_, first, **__: asked.append(first) or Progress()
+    )
+    found = edited.WhatDiffers(results=[{"size": 4}])
+    sides = sides_of("ptx-9.4", model(name))
+    edited.chosen_programs(sides, HereAndNow(), found, float("inf"), lambda stage: None, others=True)
+    assert asked == [3, 2]
+    monkeypatch.setattr("memmodel.search.edits.edited.run", lambda task, *_, first, **__: Progress(bound=first))
+    edited.chosen_programs(sides, HereAndNow(), found, float("inf"), lambda stage: None, others=True)
+    assert found.bounds == {vague: 2}
+
+
+def test_a_restricted_fence_comes_with_the_places_that_it_covers():
+    words = reached(("ld.acquire", "st.relaxed", "fence.release.restricted"))
+    assert {"ld.weak", "st.weak", "ld.shared.weak", "st.shared.weak"} <= {*words}
+    assert {"init", "arrive.release", "wait.acquire"} <= {*reached(("fence.mbarrier_init",))}
+    assert (spelt_out(words).threads, spelt_out(words).locations) == (2, 2)
+    assert (spelt_out((*words, "copy.in")).locations, spelt_out(("ld.weak", "st.weak")).locations) == (1, 2)
+
+
+def test_strong_accesses_of_shared_memory_have_every_scope():
+    """Strong copies of `.gpu` scope read what such accesses write."""
+    assert {form.words for form in vocabulary(["st.shared.release"]).accesses[0].forms} == {
+        ("release", "cta"),
+        ("release", "gpu"),
+    }
 
 
 def test_the_edit_chooses_the_words_of_synth_and_verify(model):

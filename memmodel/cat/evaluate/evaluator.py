@@ -35,9 +35,18 @@ class Evaluator(Generic[V]):
         self.graph = graph
         self.nodes: list[Node] | StoredNodes = graph.nodes
         self.algebra = algebra
-        self.opposite: Evaluator[V] = self
+        self._other: Evaluator[V] | None = None  # not itself: values are freed with the last name of an evaluator
         self._known = known
         self._values: dict[int, Any] = {}
+
+    @property
+    def opposite(self) -> Evaluator[V]:
+        """Where the right side of a difference, and what a complement takes away, is looked up."""
+        return self if self._other is None else self._other
+
+    @opposite.setter
+    def opposite(self, other: Evaluator[V]) -> None:
+        self._other = None if other is self else other
 
     def members(self, number: int) -> tuple[V, ...]:
         """The members of a `recursion`."""

@@ -49,6 +49,7 @@ class Ingredient:
     accesses whole tiles, and so do all others then, unless one is `narrow`: it accesses words. `wide`: its forms where
     tiles are accessed as a whole. `declares`: further declarations. `pairs`: words without which it shows nothing.
     `scopes`: those that it may have. `columns`: how many columns of tensor memory it needs at a place.
+    `covers`: the classes of the places that a fence orders, if not all.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Ingredient:
     scopes: tuple[str, ...] = ()
     wide: tuple[Form, ...] = ()
     columns: int = 1
+    covers: str = ""
 
     @property
     def answers(self) -> bool:

@@ -99,7 +99,7 @@ def edited(
             report("shipped tests with other words")
             near = near_shipped_tests(sides, where, differences, min(_NEAR * seconds, until - monotonic()))
             shrunk(sides, where, differences, near, until - monotonic())
-        if not differences.results and until > monotonic():
+        if until > monotonic():
             chosen_programs(sides, where, differences, until, report, others=True)
         if not differences.differ and sides.chosen_words().agree_on_all:
             differences.covered.append(ALL_PROGRAMS)
@@ -125,13 +125,17 @@ def chosen_programs(
     others: bool = False,
 ) -> None:
     """Ask for a smallest program of the words that the difference is about, smaller than what was found. What was
-    tried before is not tried again. `others`: of the further words."""
+    tried before is not tried again. `others`: of the further words; where a program is known, one that is smaller by
+    one first."""
     chosen = sides.chosen_words()
-    for size in range(2, (_LARGEST if others else _LARGEST_SOLVED) + 1):
+    sizes = range(2, (_LARGEST if others else _LARGEST_SOLVED) + 1)
+    if others and differences.size is not None:
+        sizes = range(min(differences.size - 1, _LARGEST_SOLVED), 1, -1)
+    for size in sizes:
         for words in chosen.others if others else chosen.first:
-            if size >= (differences.size or _LARGEST_SOLVED + 1) or until - monotonic() < 1:
+            if until - monotonic() < 1:
                 return
-            if differences.bounds.get(words, 0) >= size:
+            if size >= (differences.size or _LARGEST_SOLVED + 1) or differences.bounds.get(words, 0) >= size:
                 continue
             report(f"programs of {size} instructions of {', '.join(words.words)}")
             task = SolvingTask(sides.first, sides.second, words, size, sides.outcomes, sides.old)
@@ -139,7 +143,7 @@ def chosen_programs(
             differences.results += progress.results
             if progress.signal is not None:
                 raise progress.signal
-            if progress.bound == size:
+            if progress.bound == size and differences.bounds.get(words, 1) == size - 1:
                 differences.bounds[words] = size
             if progress.interrupted:
                 where.forget()

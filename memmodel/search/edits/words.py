@@ -231,10 +231,10 @@ def reached(words: Iterable[str]) -> tuple[str, ...]:
 
 
 def spelt_out(words: Sequence[str], placing: Placing = Placing()) -> Vocabulary:
-    """The vocabulary of words. With places that are in some CTA, programs are small: two threads, one place of a kind.
-    CTAs are in clusters where a word is about these."""
-    placed = any(kind in PLACED for word in words for kind in _ingredient(word).places)
-    threads, places = (2, 1) if placed else (3, 2)
+    """The vocabulary of words. With places that are in some CTA, programs are small: two threads, one place of a kind,
+    but for loads and stores alone two. CTAs are in clusters where a word is about these."""
+    kinds = {kind for word in words for kind in _ingredient(word).places}
+    threads, places = (3, 2) if kinds.isdisjoint(PLACED) else (2, 2 if kinds == {GLOBAL, SHARED} else 1)
     spread = dict.fromkeys((*placing.spread, *(("cluster",) if any(w.startswith("cluster.") for w in words) else ())))
     return vocabulary(with_access(words), placing.scopes, threads, places, tuple(spread))
 
@@ -247,7 +247,7 @@ def with_access(words: Sequence[str]) -> tuple[str, ...]:
 
 def _kinds(words: Iterable[str]) -> dict[str, None]:
     """The classes of the places that words name; words in global memory if they name none."""
-    kinds = dict.fromkeys(kind for word in words for kind in _ingredient(word).places)
+    kinds = dict.fromkeys(kind for word in words for it in [_ingredient(word)] for kind in it.places or it.covers)
     return kinds if any(kind != OBJECT for kind in kinds) else {GLOBAL: None, **kinds}
 
 
