@@ -17,6 +17,7 @@ from memmodel.kernel.export.story import (
     NotExported,
     StoryInstruction,
     action_of,
+    add_event,
     add_instruction,
     add_phase,
     width,
@@ -63,8 +64,7 @@ def alone(judge: RunJudge, finding: KernelFinding) -> FindingStory:
         _not_allocated(story, finding)
     else:
         raise NotExported(WHY.get(finding.rule, "it is about the run, not about what threads do to one another"))
-    for items in story.threads.values():
-        items.sort(key=lambda item: item.order)
+    story.sort()
     return story
 
 
@@ -79,10 +79,9 @@ def _counts(story: FindingStory, event: TraceEvent) -> None:
         story.one_object = True
         before = [step.event for step in log[:number] if action_of(step.event) is Action.INIT]
         for init in (*before[-1:], event):
-            add_instruction(story, init.thread, _instruction(story, init))
+            add_event(story, init)
         return
-    whole = event if event.issue is None else event.issue
-    add_instruction(story, whole.thread, _instruction(story, whole))
+    add_event(story, event)
     story.signals.append(event)
     if not _live([action_of(step.event) for step in log[:number]]):
         story.lacks[(*place, at.before)] = Lack(0, 0, live=False)
@@ -97,24 +96,20 @@ def _live(actions: list[Action | None]) -> bool:
     return last is Action.INIT
 
 
-def _instruction(story: FindingStory, event: TraceEvent) -> StoryInstruction:
-    return StoryInstruction(story.judge.body[event.at], float(event.order or 0), event)
-
-
 def _allocation(story: FindingStory, event: TraceEvent) -> None:
     """Tensor memory that is never freed, or is freed and not allocated."""
     label, thread = event.label, story.of(event.thread)
     assert isinstance(label, Allocates)
-    add_instruction(story, thread.number, _instruction(story, event))
+    add_event(story, event)
     if label.what is Allocation.ALLOC:
         exits = (other for other in thread.events if isinstance(other.label, Mark) and other.label.what is Marker.EXIT)
         for other in exits:
-            add_instruction(story, thread.number, _instruction(story, other))
+            add_event(story, other)
         return
     earlier = takewhile(lambda other: other is not event, thread.events)
     for other in earlier:
         if isinstance(other.label, Allocates) and other.label.what is not Allocation.RELINQUISH:
-            add_instruction(story, thread.number, _instruction(story, other))
+            add_event(story, other)
 
 
 def _not_allocated(story: FindingStory, finding: KernelFinding) -> None:
@@ -172,7 +167,7 @@ def _twice(story: FindingStory, finding: KernelFinding) -> None:
         if second is not None:
             for other in thread.events:
                 if other.barrier == second.barrier and other.generation == second.generation:
-                    add_instruction(story, thread.number, _instruction(story, other))
+                    add_event(story, other)
             return
 
 
@@ -180,6 +175,3 @@ def _again(events: list[TraceEvent], event: TraceEvent) -> bool:
     """True if the thread has arrived in this generation before."""
     before = takewhile(lambda other: other is not event, events)
     return any((other.barrier, other.generation) == (event.barrier, event.generation) for other in before)
-
-
-__all__ = ["alone"]

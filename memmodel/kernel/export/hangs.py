@@ -21,8 +21,10 @@ from memmodel.kernel.export.story import (
     NotExported,
     StoryInstruction,
     action_of,
+    add_event,
     add_instruction,
     add_phase,
+    first_half,
     meet_in_clusters,
 )
 from memmodel.kernel.order.judging import RunJudge
@@ -83,8 +85,7 @@ class _HangStory:
             known.add(key)
             self._wait(lanes)
         meet_in_clusters(self.story, exits=True)
-        for items in self.story.threads.values():
-            items.sort(key=lambda lanes: lanes.order)
+        self.story.sort()
 
     def _wait(self, lanes: StuckLanes) -> None:
         thread = self.run.threads[self._of(lanes.threads)]
@@ -95,7 +96,7 @@ class _HangStory:
         elif words[:2] == ("barrier", "cluster") and "wait" in words:
             arrived = (event for event in reversed(thread.events) if _domain(event) is Domain.CLUSTER)
             if (meeting := next(arrived, None)) is not None:
-                self._do(meeting)
+                add_event(self.story, meeting)
                 wait = Barrier(Half.WAIT, Domain.CLUSTER)
                 self._add_missing(thread, lanes.at, replace(meeting, at=lanes.at, label=wait))
                 self._meet(meeting, thread)
@@ -104,7 +105,7 @@ class _HangStory:
                 label = Barrier(Half.WAIT, Domain.CLUSTER)
                 self._add_missing(thread, lanes.at, TraceEvent(thread.number, 0, lanes.at, label, barrier=barrier))
         elif last is not None and last.at == lanes.at and isinstance(last.label, Barrier):
-            self._do(last)
+            add_event(self.story, last)
             self._meet(last, thread)
         elif words[0] in TOGETHER and "sync" in words:
             label = Barrier(Half.ARRIVE, Domain.WARP)
@@ -122,12 +123,6 @@ class _HangStory:
         """One of some threads that do the same, of the story if one is."""
         candidates = list(threads)
         return next((thread for thread in candidates if thread in self.story.threads), candidates[0])
-
-    def _do(self, event: TraceEvent) -> None:
-        whole = event if event.issue is None else event.issue
-        add_instruction(
-            self.story, whole.thread, StoryInstruction(self.judge.body[whole.at], float(whole.order or 0), whole)
-        )
 
     def _add_missing(self, thread: TraceThread, at: int, event: TraceEvent, later: int = 0) -> None:
         """Add an event that did not happen in the run."""
@@ -191,9 +186,7 @@ class _HangStory:
         stores = (store for thread in self.run.threads for store in thread.strong() if _writes(store, last))
         for store in (max(stores, key=lambda store: store.time, default=None), last):
             if store is not None:
-                self._do(
-                    store if store.partner is None else min(store, store.partner, key=lambda access: access.order or 0)
-                )
+                add_event(self.story, first_half(store))
         self.story.polls.add(id(last))
 
     # ---- pairs of CTAs ---------------------------------------------------------------------------------------
@@ -214,7 +207,7 @@ class _HangStory:
             ]
             first = {self.run.threads[event_.thread].cta: event_ for event_ in reversed(both) if event_.owners}
             for event_ in first.values():
-                self._do(event_)
+                add_event(self.story, event_)
         absent = next((event_ for event_ in peers if event_.number in self.stuck), None)
         if absent is not None and not self.bare:
             self._waiting.append(replace_lanes(self.stuck[absent.number], absent.number))
@@ -230,7 +223,7 @@ class _HangStory:
         for number, event in arrived.items():
             came.setdefault(event.at, {})[number] = event
         for events in came.values():
-            self._do(events[self._of([*([thread.number] if thread.number in events else []), *events])])
+            add_event(self.story, events[self._of([*([thread.number] if thread.number in events else []), *events])])
         before = {event.thread: event for event in self._arrivals(meeting, meeting.generation - 1)}
         absent: dict[object, int] = {}
         for number, lanes in self.stuck.items() if not self.bare else ():
@@ -287,6 +280,3 @@ def _domain(event: TraceEvent) -> Domain | None:
 
 def _arrives(event: TraceEvent) -> bool:
     return isinstance(event.label, Barrier) and event.label.half is Half.ARRIVE
-
-
-__all__ = ["hang"]

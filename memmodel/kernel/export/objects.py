@@ -244,6 +244,3 @@ _PLACES = ("shared", "multicast")
 
 def _expects(item: StoryInstruction) -> bool:
     return "expect_tx" in item.instruction.words
-
-
-__all__ = ["ObjectLayout", "remote"]

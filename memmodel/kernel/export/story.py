@@ -127,6 +127,11 @@ class FindingStory:
         for items in self.threads.values():
             yield from items
 
+    def sort(self) -> None:
+        """Put the instructions of each thread into program order."""
+        for items in self.threads.values():
+            items.sort(key=lambda item: item.order)
+
     def of(self, number: int) -> TraceThread:
         return self.judge.run.threads[number]
 
@@ -192,7 +197,7 @@ def story_of(judge: RunJudge, finding: KernelFinding, *, bare: bool = False) -> 
     first, second = finding.events
     chain = [first, *(() if bare else finding.steps), second]
     for number in chain:
-        _add_event(story, number)
+        _add_number(story, number)
     if not bare:
         for earlier, later in pairwise(chain):
             _fences(story, earlier, later)
@@ -201,7 +206,7 @@ def story_of(judge: RunJudge, finding: KernelFinding, *, bare: bool = False) -> 
     _allocations(story)
     for thread, items in story.threads.items():
         _completions(story, thread, items)
-        items.sort(key=lambda item: item.order)
+    story.sort()
     if finding.rule == "undefined-before-start":
         raise NotExported("in a test all CTAs run from the start")
     ends = {story.of(thread).cta for thread in story.threads}
@@ -217,11 +222,9 @@ def _phases(judge: RunJudge, finding: KernelFinding) -> FindingStory:
     at = next(step for step in log if step.event is late)
     story = FindingStory(judge, finding)
     story.one_object = story.late = True
-    whole = late if late.issue is None else late.issue
-    add_instruction(story, whole.thread, StoryInstruction(judge.body[whole.at], float(whole.order or 0), whole))
+    add_event(story, late)
     add_phase(story, [step for step in log if step.life == at.life], at.before - 1)
-    for items in story.threads.values():
-        items.sort(key=lambda item: item.order)
+    story.sort()
     return story
 
 
@@ -238,7 +241,8 @@ def _owner(judge: RunJudge, number: int) -> int:
     return thread
 
 
-def _add_event(story: FindingStory, number: int) -> None:
+def _add_number(story: FindingStory, number: int) -> None:
+    """Add the instruction of an event of the graph."""
     judge = story.judge
     instruction = judge.body[judge.graph.origins[number].at]
     use = story.uses.get(number)
@@ -256,9 +260,7 @@ def _add_event(story: FindingStory, number: int) -> None:
     event = judge.graph.events.get(number)
     if event is None:
         raise NotExported(f"{instruction.opcode} is not put into a test")
-    whole = event.issue if event.order is None and event.issue is not None else event
-    if isinstance(whole.label, Access) and whole.partner is not None:
-        whole = min(whole, whole.partner, key=lambda access: access.order or 0)
+    whole = first_half(event.issue if event.order is None and event.issue is not None else event)
     actual = story.event(whole)
     item = StoryInstruction(instruction, float(actual.order or 0), actual)
     if event.issue is whole and isinstance(event.label, Access):  # a strong access of an asynchronous instruction
@@ -309,6 +311,17 @@ def add_instruction(story: FindingStory, thread: int, item: StoryInstruction) ->
     items.append(item)
 
 
+def add_event(story: FindingStory, event: TraceEvent) -> None:
+    """The instruction by which a thread of the run made an event, or issued it, at its place in program order."""
+    whole = event if event.issue is None else event.issue
+    add_instruction(story, whole.thread, StoryInstruction(story.judge.body[whole.at], float(whole.order or 0), whole))
+
+
+def first_half(event: TraceEvent) -> TraceEvent:
+    """The read of an atomic operation; any other event itself."""
+    return event if event.partner is None else min(event, event.partner, key=lambda half: half.order or 0)
+
+
 def _same_barrier(first: TraceEvent | None, second: TraceEvent | None) -> bool:
     """True if these are the two halves of one barrier instruction."""
     if first is None or second is None or not isinstance(first.label, Barrier) or not isinstance(second.label, Barrier):
@@ -324,11 +337,8 @@ def add_phase(story: FindingStory, steps: Iterable[ObjectStep], phase: int) -> N
             came.setdefault(step.event.at, []).append(step.event)
     for events in came.values():
         event = next((event for event in events if event.thread in story.threads), events[0])
-        whole = event if event.issue is None else event.issue
-        add_instruction(
-            story, whole.thread, StoryInstruction(story.judge.body[whole.at], float(whole.order or 0), whole)
-        )
-        if whole is not event:
+        add_event(story, event)
+        if event.issue is not None:
             story.signals.append(event)
 
 
@@ -378,9 +388,7 @@ def meet_in_clusters(story: FindingStory, *, exits: bool = False) -> None:
             else:
                 needed = exits and isinstance(label, Mark) and label.what is Marker.EXIT
             if needed:
-                add_instruction(
-                    story, number, StoryInstruction(story.judge.body[event.at], float(event.order or 0), event)
-                )
+                add_event(story, event)
 
 
 def _fences(story: FindingStory, earlier: int, later: int) -> None:
@@ -396,10 +404,7 @@ def _fences(story: FindingStory, earlier: int, later: int) -> None:
             continue
         order = points[number].order or 0
         if order > low and (high is None or order < high):
-            actual = story.event(event)
-            add_instruction(
-                story, actual.thread, StoryInstruction(story.judge.body[event.at], float(actual.order or 0), actual)
-            )
+            add_event(story, story.event(event))
 
 
 def _fence(event: TraceEvent) -> bool:
@@ -429,17 +434,4 @@ def _completions(story: FindingStory, thread: int, items: list[StoryInstruction]
     last = max(item.order for item in items)
     for event in story.of(thread).events:
         if isinstance(event.label, GroupWait) and issues[0].order < (event.order or 0) < last:
-            add_instruction(story, thread, StoryInstruction(story.judge.body[event.at], float(event.order or 0), event))
-
-
-__all__ = [
-    "ALIGN",
-    "COPIED",
-    "FindingStory",
-    "Lack",
-    "NotExported",
-    "StoryInstruction",
-    "story_of",
-    "touched_by",
-    "width",
-]
+            add_event(story, event)
