@@ -117,8 +117,16 @@ def _initial(test: LitmusTest, thread: Thread, space: AddressSpace) -> dict[str,
 def requirements(test: LitmusTest) -> Iterator[tuple[Instruction, Since]]:
     """Each instruction of the test, with the targets and the version of PTX that have it, or a word of it."""
     for instruction in all_instructions(test):
-        for since in read_instruction(instruction, test).requirements(len(instruction.operands)).values():
+        read_instruction(instruction, test)
+        for since in _requirements(instruction.mnemonic, test.layout, len(instruction.operands)):
             yield instruction, since
+
+
+@lru_cache(maxsize=1024)
+def _requirements(mnemonic: str, layout: Layout, operands: int) -> tuple[Since, ...]:
+    """The targets and versions of PTX that have a legal mnemonic with that many operands, or a word of it."""
+    reading = _read(mnemonic, layout)
+    return () if isinstance(reading, Refusal) else tuple(reading.requirements(operands).values())
 
 
 def refuse_beyond(test: LitmusTest, level: PtxLevel) -> None:
@@ -142,8 +150,9 @@ def minimum_version(test: LitmusTest, least: str) -> str:
 
 def target(test: LitmusTest) -> str | None:
     """The least target that has every instruction of the test, such as `sm_90a`; None if no single one does."""
-    families = [since.numbers for _, since in requirements(test) if since.numbers]
-    least = minimum_target(test)
+    needed = {since for _, since in requirements(test)}
+    families = [since.numbers for since in needed if since.numbers]
+    least = max((since.sm for since in needed), default=0)
     if not families:
         return f"sm_{least}"
     common = frozenset.intersection(*families)
