@@ -1,7 +1,7 @@
 """The accesses that the values of a condition come from.
 
-In: an execution, a condition. Out: a mask of its events. Settled here: what only decides whether an instruction is
-executed does not count.
+In: an execution, a condition. Out: a mask of its events, or whether one event is asked about. Settled here: what only
+decides whether an instruction is executed does not count.
 """
 
 from __future__ import annotations
@@ -33,6 +33,19 @@ def condition_sources(execution: Execution, condition: Condition) -> int:
                 pending += _reads_into(execution, names.index(term.thread), term.register)
     sources = _sources(execution)
     return sum(1 << number for number in reached(pending, lambda number: bits(sources[number])))
+
+
+def is_asked(execution: Execution, condition: Condition, event: int) -> bool:
+    """True if a register of the condition may hold what an event returned to its thread, such as the predicate of a
+    test of an mbarrier object."""
+    own = execution.events[event]
+    thread, record = own.point.thread, execution.frame.record_of(own)
+    if thread is None or record is None:
+        return False
+    lowered = execution.frame.lowered
+    name, program = lowered.test.threads[thread].name, lowered.programs[thread]
+    asked = (term for term in terms_of(condition) if isinstance(term, RegValue) and term.thread == name)
+    return any(record.name.step in _steps_computing(program, term.register) for term in asked)
 
 
 def _sources(execution: Execution) -> Rows:

@@ -26,7 +26,7 @@ from memmodel.memory.bytes import Cell
 from memmodel.ptx.vocabulary import Proxy, Sem
 from memmodel.referee.evaluate import Ranks
 from memmodel.referee.finals import Finals
-from memmodel.referee.relevance import condition_sources
+from memmodel.referee.relevance import condition_sources, is_asked
 from memmodel.why.alter import Alteration, alter, combined, with_order
 from memmodel.why.changes import Change, Changes
 from memmodel.why.flow import Flow
@@ -191,13 +191,20 @@ class Diagnosing:
             # The raced access may itself be the flag that the outcome reads, so it does not count as data.
             asking = Diagnosing(self.model, self.execution, self.ranks, flag, pair, self.known, data=False)
             diagnosis = asking.diagnosis()
-            if diagnosis is None or any(change.reason is Reason.NOT_SEEN for change in diagnosis.changes):
-                continue  # an execution in which more was seen has another outcome
+            if diagnosis is None or any(self._asks_what_was_seen(change) for change in diagnosis.changes):
+                continue
             if diagnosis.changes[-1].tier == 1 and self.ends(diagnosis.changes):
                 kept = self._shrunk(list(diagnosis.changes)) if len(diagnosis.changes) > 1 else list(diagnosis.changes)
                 altered = alter(self.execution, combined((c.alteration for c in kept), self.flow.count))
                 return self._diagnosed(tuple(kept), altered, 1 << pair[0] | 1 << pair[1])
         return None
+
+    def _asks_what_was_seen(self, change: Change) -> bool:
+        """True if a thread would see more than it has, and the question is about that: it would be another outcome."""
+        seeing, condition = change.other, self.execution.frame.lowered.test.condition
+        if change.reason is not Reason.NOT_SEEN or seeing is None:
+            return False
+        return bool(self.sources >> seeing & 1) or is_asked(self.execution, condition, seeing)
 
     def ends(self, changes: Sequence[Change]) -> bool:
         """True if these changes cure what is wrong: the flag is no longer raised, or the outcome becomes impossible."""

@@ -6,6 +6,8 @@ elsewhere: on the wrong side of the synchronization, or in another CTA than the 
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from memmodel.answer import ShownEvent, Witness
 from memmodel.base.labels import Access, Covers, Family, Fence, ProxyFence, Signal
 from memmodel.base.rows import bits
@@ -283,12 +285,17 @@ class Sentences:
         repair = f".{wanted.value} at {self._line(change.at)}"
         if not isinstance(label, Fence):
             repair += f", or a fence {side} it"
-            wrong = self._fence_elsewhere(change.at, wanted)
+            wrong, past = self._fence_elsewhere(change.at, wanted), self._fence_beyond(change.at, wanted)
             if wrong is not None:
                 other = "after" if side == "before" else "before"
                 text = f"{self.ref(wrong)} stands {other} {event}, not {side} it"
                 repair = f"the fence {side} {self._line(change.at)}"
                 return Obstacle(Reason.FENCE_SIDE, text, repair, self._places(wrong, change.at))
+            if past is not None:
+                fence, access = past
+                text = f"{self.ref(fence)} stands {side} {self.ref(access)}, not between that and {event}"
+                repair = f"the fence between {self._line(access)} and {self._line(change.at)}"
+                return Obstacle(Reason.FENCE_SIDE, text, repair, self._places(fence, access))
         return Obstacle(Reason.RELAXED, text, repair, self._places(change.at, change.other))
 
     def _fence_elsewhere(self, event: int, wanted: Sem) -> int | None:
@@ -300,6 +307,21 @@ class Sentences:
             wrong = self.po[event] >> number & 1 if wanted is Sem.RELEASE else self.po[number] >> event & 1
             if wrong:
                 return number
+        return None
+
+    def _fence_beyond(self, event: int, wanted: Sem) -> tuple[int, int] | None:
+        """A fence of that kind on the right side of an event, but beyond the access that it should cover, and that
+        access. Both have one scope."""
+        scope = getattr(self.execution.events[event].label, "scope", None)
+        for access in map(self.flow.in_po, self.ends or ()):
+            for number in range(self.flow.count):
+                label = self.execution.events[number].label
+                if not (isinstance(label, Fence) and label.sem in (wanted, Sem.ACQ_REL, Sem.SC)):
+                    continue
+                order = (number, access, event) if wanted is Sem.RELEASE else (event, access, number)
+                beyond = all(self.po[first] >> second & 1 for first, second in pairwise(order))
+                if beyond and label.scope is scope:
+                    return number, access
         return None
 
     def _scopes(self, change: Change) -> Obstacle:

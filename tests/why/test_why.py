@@ -387,6 +387,52 @@ exists (P1:r0 == 1 /\\ P1:r1 == 0)
     assert obstacle.reason is Reason.NO_SYNCHRONIZATION and where in obstacle.text
 
 
+BEYOND = {
+    "release": (["fence.release.gpu", "st.weak x, 1", "st.relaxed.gpu y, 1"], "ld.acquire.gpu r0, y", "ld.weak r1, x"),
+    "acquire": (["ld.relaxed.gpu r0, y", "ld.weak r1, x", "fence.acquire.gpu"], "st.weak x, 1", "st.release.gpu y, 1"),
+}
+"""A thread whose fence stands on the right side of the flag, and beyond the data; the other thread."""
+
+
+@pytest.mark.parametrize(("beyond", "where"), [("release", "stands before b"), ("acquire", "stands after d")])
+def test_a_fence_beyond_the_access_that_it_should_cover_is_named(beyond: str, where: str) -> None:
+    wrong, *right = BEYOND[beyond]
+    threads = [wrong, [*right, ""]][:: 1 if beyond == "release" else -1]
+    rows = "\n".join(f" {write} | {read} ;" for write, read in zip(*threads, strict=True))
+    text = f"""PTX beyond
+{{ x = 0; y = 0; }}
+ P0 @ cta 0, gpu 0 | P1 @ cta 1, gpu 0 ;
+{rows}
+exists (P1:r0 == 1 /\\ P1:r1 == 0)
+"""
+    (obstacle,) = api.explain(text).stories[0].obstacles
+    assert obstacle.reason is Reason.FENCE_SIDE and where in obstacle.text
+    narrow = text.replace(f"fence.{beyond}.gpu", f"fence.{beyond}.cta")  # to move it would not be enough
+    assert api.explain(narrow).stories[0].obstacles[0].reason is not Reason.FENCE_SIDE
+
+
+TESTED_ONCE = """PTX once
+.shared .u32 x = 0;
+.shared .align 8 .b64 bar = mbarrier(1);
+thread P0 @ cta 0, gpu 0 {
+    st.shared.u32 [x], 5;
+    mbarrier.arrive.shared::cta.b64 _, [bar];
+}
+thread P1 @ cta 0, gpu 0 {
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;
+    ld.shared.u32 %r, [x];
+}
+exists (P1:r == 0)
+"""
+
+
+def test_an_outcome_that_does_not_ask_what_was_seen_has_the_reason_of_its_race() -> None:
+    (obstacle,) = api.explain(TESTED_ONCE).stories[0].obstacles
+    assert obstacle.reason is Reason.NOT_SEEN
+    asked = api.explain(TESTED_ONCE.replace("(P1:r == 0)", "(P1:p == 0 /\\ P1:r == 0)"))
+    assert Reason.NOT_SEEN not in {obstacle.reason for obstacle in asked.stories[0].obstacles}
+
+
 def test_no_two_reasons_have_the_same_words() -> None:
     assert len({one.value for one in Reason}) == len(Reason)
 
