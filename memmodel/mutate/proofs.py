@@ -1,132 +1,20 @@
 """Which edits change nothing, by the labels of events alone.
 
 In: EditFamily, labels. Out: `Bounds`: whether an edited model agrees with the model in every execution whose events
-have these labels. Settled here: which events a base relation may relate (`TYPES`); `search.judging.alike` follows the
-expressions from there.
+have these labels. Which labels a base relation may relate stands in `base.label_bounds`; `search.judging.alike` follows
+the expressions from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
-from memmodel.base.labels import (
-    Access,
-    Action,
-    Allocates,
-    Barrier,
-    Fence,
-    Half,
-    InitialWrite,
-    Issue,
-    Label,
-    Mbarrier,
-    ProxyFence,
-    Side,
-    Signal,
-    scope_of,
-)
+from memmodel.base.label_bounds import BOUNDS, may_relate
+from memmodel.base.labels import Label
+from memmodel.base.rows import inverse
 from memmodel.base.sets import names_of
-from memmodel.cat.evaluate.evaluator import Evaluator
-from memmodel.cat.evaluate.graph import Node
-from memmodel.cat.evaluate.rows import Value
 from memmodel.mutate.family import EditFamily, Member
-from memmodel.ptx.vocabulary import Sem
-from memmodel.search.judging.alike import Differences, LeastLabels, MostLabels
-
-_Is = Callable[[Label], bool]
-
-
-def _reads(label: Label) -> bool:
-    return isinstance(label, Access) and label.side is Side.READ
-
-
-def _writes(label: Label) -> bool:
-    return isinstance(label, InitialWrite) or (isinstance(label, Access) and label.side is Side.WRITE)
-
-
-def _memory(label: Label) -> bool:
-    return isinstance(label, Access | InitialWrite)
-
-
-def _asynchronous(label: Label) -> bool:
-    return isinstance(label, Signal) or (isinstance(label, Access) and label.asynchronous)
-
-
-def _executed(label: Label) -> bool:
-    return not isinstance(label, InitialWrite) and not _asynchronous(label)
-
-
-def _strongest(label: Label) -> bool:
-    return isinstance(label, Fence) and label.sem is Sem.SC
-
-
-def _half(half: Half) -> _Is:
-    return lambda label: isinstance(label, Barrier) and label.half is half
-
-
-def _issue(label: Label) -> bool:
-    return isinstance(label, Issue)
-
-
-def _tests(label: Label) -> bool:
-    return isinstance(label, Mbarrier) and label.action is Action.TEST
-
-
-def _updates(label: Label) -> bool:
-    return isinstance(label, Signal) or (isinstance(label, Mbarrier) and label.action is not Action.TEST)
-
-
-def _covering(label: Label) -> bool:
-    return isinstance(label, Fence | ProxyFence | Allocates)
-
-
-def _covered(label: Label) -> bool:
-    return _memory(label) or (isinstance(label, Mbarrier) and label.action is Action.INIT)
-
-
-def _scoped(label: Label) -> bool:
-    return scope_of(label) is not None
-
-
-TYPES: dict[str, tuple[_Is, _Is]] = {
-    "rf": (_writes, _reads),
-    "co": (_writes, _writes),
-    "rmw": (_reads, _writes),
-    "po": (_executed, _executed),
-    "loc": (_memory, _memory),
-    "vloc": (_memory, _memory),
-    "whole": (_memory, _memory),
-    "sr": (_scoped, _scoped),
-    "sri": (_scoped, _scoped),
-    "sync_fence": (_strongest, _strongest),
-    "syncbar": (_half(Half.ARRIVE), _half(Half.WAIT)),
-    "samegen": (_half(Half.ARRIVE), _half(Half.ARRIVE)),
-    "genbefore": (_half(Half.ARRIVE), _half(Half.ARRIVE)),
-    "iss": (_issue, _asynchronous),
-    "mbar": (_updates, _updates),
-    "mbarobs": (_updates, _tests),
-    "mbarfr": (_tests, _updates),
-    "covers": (_covering, _covered),
-}
-"""Relations that only events of some kinds have: those that they lead from, and those that they lead to."""
-
-
-class TypedLabels(MostLabels):
-    """The labels that a base name may have or relate, with the kinds of `TYPES`."""
-
-    def __init__(self, labels: Sequence[Label]) -> None:
-        super().__init__(labels)
-        self._kinds: dict[str, list[int]] = {}
-
-    def base(self, node: Node) -> Value:
-        """A base set or relation."""
-        if node.is_set or node.name not in TYPES:
-            return super().base(node)
-        if node.name not in self._kinds:
-            leads, ends = TYPES[node.name]
-            targets = sum(1 << at for at, label in enumerate(self._labels) if ends(label))
-            self._kinds[node.name] = [targets if leads(label) else 0 for label in self._labels]
-        return self._kinds[node.name]
+from memmodel.search.judging.alike import Differences, upper_bounds
 
 
 class Bounds:
@@ -135,9 +23,7 @@ class Bounds:
     def __init__(self, family: EditFamily, labels: Sequence[Label], subject: object = None) -> None:
         self.subject = subject
         self._family = family
-        most: Evaluator[Value] = Evaluator(family.graph, TypedLabels(labels))
-        least: Evaluator[Value] = Evaluator(family.graph, LeastLabels(labels))
-        most.opposite, least.opposite = least, most
+        most = upper_bounds(family.graph, labels)
         self._differences = Differences(most, most)
 
     def agrees(self, member: Member) -> bool:
@@ -157,9 +43,13 @@ class Bounds:
 
 
 def kinds_of(labels: Iterable[Label]) -> tuple[Label, ...]:
-    """One label of each kind that base sets and `TYPES` tell apart."""
+    """One label of each kind: labels are of one kind if they are in the same base sets, and base relations may relate
+    them to and from the same labels.
+    """
+    unique = list(dict.fromkeys(labels))
+    relations = [may_relate(name, unique) for name in BOUNDS]
+    columns = [*relations, *map(inverse, relations)]
     kinds: dict[object, Label] = {}
-    for label in labels:
-        types = tuple((leads(label), ends(label)) for leads, ends in TYPES.values())
-        kinds.setdefault((names_of(label), types), label)
+    for at, label in enumerate(unique):
+        kinds.setdefault((names_of(label), tuple(rows[at] for rows in columns)), label)
     return tuple(kinds.values())
