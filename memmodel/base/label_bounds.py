@@ -28,9 +28,12 @@ from memmodel.base.labels import (
     Mark,
     Mbarrier,
     ProxyFence,
-    Side,
     Signal,
     group_of,
+    is_atomic,
+    is_memory,
+    is_read,
+    is_write,
     scope_of,
 )
 from memmodel.ptx.vocabulary import Sem
@@ -80,21 +83,9 @@ def _in_order(label: Label) -> bool:
     return not isinstance(label, InitialWrite | Signal) and not (isinstance(label, Access) and label.asynchronous)
 
 
-def _memory(label: Label) -> bool:
-    return isinstance(label, Access | InitialWrite)
-
-
-def _reads(label: Label) -> bool:
-    return isinstance(label, Access) and label.side is Side.READ
-
-
-def _writes(label: Label) -> bool:
-    return isinstance(label, InitialWrite) or (isinstance(label, Access) and label.side is Side.WRITE)
-
-
 def _gives_value(label: Label) -> bool:
     """True for events whose value others may use: reads, and tests of objects."""
-    return _reads(label) or not _memory(label)
+    return is_read(label) or not is_memory(label)
 
 
 def _half(half: Half) -> LabelTest:
@@ -131,12 +122,12 @@ def _covers(fence: Label, other: Label) -> bool:
     if what is Covers.INIT:
         return isinstance(other, Mbarrier)
     if what is Covers.OWN_READS:
-        return _reads(other)
-    return _memory(other)
+        return is_read(other)
+    return is_memory(other)
 
 
 def _is_covered(label: Label) -> bool:
-    return _memory(label) or (isinstance(label, Mbarrier) and label.action is Action.INIT)
+    return is_memory(label) or (isinstance(label, Mbarrier) and label.action is Action.INIT)
 
 
 def _grouped(label: Label) -> bool:
@@ -159,7 +150,7 @@ def _columns(label: Label) -> Hashable:
     return (label.columns, label.exclusive) if isinstance(label, Allocates) else None
 
 
-_MEMORY = LabelBound(_memory, _memory)
+_MEMORY = LabelBound(is_memory, is_memory)
 _OBJECT = LabelBound(_updates, _updates)
 _PLACED = LabelBound(_threads, _threads)
 _DEPENDS = LabelBound(_gives_value, _threads)
@@ -171,11 +162,11 @@ BOUNDS: Mapping[str, LabelBound] = {
     "loc": _MEMORY,
     "vloc": _MEMORY,
     "whole": _MEMORY,
-    "rf": LabelBound(_writes, _reads),
-    "co": LabelBound(_writes, _writes),
+    "rf": LabelBound(is_write, is_read),
+    "co": LabelBound(is_write, is_write),
     "rmw": LabelBound(
-        lambda label: _reads(label) and isinstance(label, Access) and label.rmw,
-        lambda label: _writes(label) and isinstance(label, Access) and label.rmw,
+        lambda label: is_read(label) and is_atomic(label),
+        lambda label: is_write(label) and is_atomic(label),
     ),
     "addr": _DEPENDS,
     "data": _DEPENDS,

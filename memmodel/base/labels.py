@@ -367,6 +367,21 @@ def side_of(label: Label) -> Side | None:
     return label.side if isinstance(label, Access) else None
 
 
+def is_memory(label: Label) -> bool:
+    """True for an access, and for an initial write."""
+    return isinstance(label, Access | InitialWrite)
+
+
+def is_read(label: Label) -> bool:
+    """True for the read of a location."""
+    return isinstance(label, Access) and label.side is Side.READ
+
+
+def is_write(label: Label) -> bool:
+    """True for a write, an initial one too."""
+    return isinstance(label, InitialWrite) or (isinstance(label, Access) and label.side is Side.WRITE)
+
+
 def is_atomic(label: Label) -> bool:
     """True for half of an atomic operation."""
     return isinstance(label, Access) and label.rmw

@@ -16,12 +16,13 @@ from memmodel.base.labels import (
     Covers,
     Family,
     Fence,
-    InitialWrite,
     Mbarrier,
     ProxyFence,
     Side,
     Signal,
     group_of,
+    is_memory,
+    is_read,
     scope_of,
 )
 from memmodel.base.points import Point
@@ -87,16 +88,12 @@ class BaseRelation:
                 rows[point.event] |= row
 
 
-def _memory(point: Point) -> bool:
-    return isinstance(point.label, Access | InitialWrite)
-
-
 def _location(point: Point) -> Hashable:
-    return point.cell if _memory(point) else None
+    return point.cell if is_memory(point.label) else None
 
 
 def _address(point: Point) -> Hashable:
-    return (point.cell, point.name) if _memory(point) else None
+    return (point.cell, point.name) if is_memory(point.label) else None
 
 
 def _instance(point: Point) -> Hashable:
@@ -151,7 +148,7 @@ def _is_covering(point: Point) -> bool:
 
 
 def _is_covered(point: Point) -> bool:
-    return _memory(point) or (isinstance(point.label, Mbarrier) and point.label.action is Action.INIT)
+    return is_memory(point.label) or (isinstance(point.label, Mbarrier) and point.label.action is Action.INIT)
 
 
 OF_ITS_THREAD = (Covers.INIT, Covers.OWN_READS)
@@ -167,12 +164,11 @@ def covers(fence: Point, access: Point) -> bool:
         return False
     if what is Covers.INIT:
         return isinstance(access.label, Mbarrier)
-    if not _memory(access) or access.cell is None:
+    if not is_memory(access.label) or access.cell is None:
         return False
     instance = access.cell.instance
     if what is Covers.OWN_READS:
-        read = isinstance(access.label, Access) and access.label.side is Side.READ
-        return read and instance.space is Space.SHARED
+        return is_read(access.label) and instance.space is Space.SHARED
     if what is None:
         return True
     if what is Covers.OWN_SHARED:

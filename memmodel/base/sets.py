@@ -35,11 +35,12 @@ from memmodel.base.labels import (
     Mbarrier,
     ProxyFence,
     Role,
-    Side,
     Signal,
     Undefined,
     family_of,
+    is_read,
     is_restricted,
+    is_write,
     scope_of,
     sem_of,
 )
@@ -126,10 +127,6 @@ def _action(action: Action) -> Holds:
     return lambda label: isinstance(label, Mbarrier) and label.action is action
 
 
-def _is_write(label: Label) -> bool:
-    return isinstance(label, InitialWrite) or (isinstance(label, Access) and label.side is Side.WRITE)
-
-
 def _is_generic(label: Label) -> bool:
     match label:
         case Access(proxy=proxy, family=family):
@@ -169,8 +166,8 @@ SETS: tuple[BaseSet, ...] = (
     BaseSet("_", "all events", "herd", lambda label: True),
     BaseSet("emptyset", "no event; another spelling of `0`", "herd", lambda label: False),
     BaseSet("M", "memory events: reads and writes", "Memory Operations", _is(Access, InitialWrite)),
-    BaseSet("R", "reads; an atomic operation has one", "Operation Types", _access(side=Side.READ)),
-    BaseSet("W", "writes, initial writes included", "Operation Types", _is_write),
+    BaseSet("R", "reads; an atomic operation has one", "Operation Types", is_read),
+    BaseSet("W", "writes, initial writes included", "Operation Types", is_write),
     BaseSet("F", "fences of any kind, memory fences and proxy fences", "Operation Types", _is(Fence, ProxyFence)),
     BaseSet("B", "halves of execution barriers", "Memory synchronization", _is(Barrier)),
     BaseSet("IW", "initial writes, one for each location that is accessed", "Initialization", _is(InitialWrite)),

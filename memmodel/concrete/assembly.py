@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from memmodel.base.labels import Access, Side
+from memmodel.base.labels import is_read
 from memmodel.base.points import BarrierId
 from memmodel.base.rows import Rows, rows_of
 from memmodel.concrete.barriers import HalfEvent, Meeting, WaitsFor, barriers_of, mixed
@@ -93,7 +93,7 @@ class Assembly:
 
     def waits_read_last_writes(self, rf: Rows, co: Rows) -> bool:
         """True if the spin loops in which threads wait for ever read writes that nothing follows in co."""
-        reads = [event for event in self.last_round if _reads(self.frame, event)]
+        reads = [event for event in self.last_round if is_read(self.frame.events[event].label)]
         return not any(rf[write] >> read & 1 and co[write] for read in reads for write in range(self.frame.count))
 
     # ---- what is missing -------------------------------------------------------------------------------------------
@@ -127,11 +127,6 @@ class Assembly:
                 uses = next(uses for uses in self.objects if uses.cell == record.object)
                 return f"{spell_cell(space, uses.cell)} {uses.missing(uses.walk_of(mbar), record)}"
             value = values[event]
-            if _reads(self.frame, event) and point.cell is not None and value is not None:
+            if is_read(self.frame.events[event].label) and point.cell is not None and value is not None:
                 return f"{spell_cell(space, point.cell)} stays {spell_value(space, point.cell, value)}"
         return ""
-
-
-def _reads(frame: FixedPart, event: int) -> bool:
-    label = frame.events[event].label
-    return isinstance(label, Access) and label.side is Side.READ

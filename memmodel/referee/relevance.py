@@ -7,7 +7,7 @@ decides whether an instruction is executed does not count.
 from __future__ import annotations
 
 from memmodel.base.graphs import reached
-from memmodel.base.labels import Access, InitialWrite, Label, Side
+from memmodel.base.labels import is_read, is_write
 from memmodel.base.rows import Rows, bits, inverse
 from memmodel.concrete.execution import Execution
 from memmodel.litmus.syntax import Condition, LocValue, RegValue, terms_of
@@ -61,12 +61,8 @@ def _writes(execution: Execution, extent: Extent) -> list[int]:
         for number, event in enumerate(execution.events)
         if (cell := event.point.cell) is not None and cell.instance == extent.instance
         if cell.first < extent.end and extent.first < cell.end
-        if isinstance(event.label, InitialWrite) or _is_access(event.label, Side.WRITE)
+        if is_write(event.label)
     ]
-
-
-def _is_access(label: Label, side: Side) -> bool:
-    return isinstance(label, Access) and label.side is side
 
 
 def _reads_into(execution: Execution, thread: int, register: str) -> list[int]:
@@ -75,7 +71,7 @@ def _reads_into(execution: Execution, thread: int, register: str) -> list[int]:
     return [
         number
         for number, event in enumerate(execution.events)
-        if event.point.thread == thread and _is_access(event.label, Side.READ)
+        if event.point.thread == thread and is_read(event.label)
         if (record := execution.frame.record_of(event)) is not None and record.name.step in steps
     ]
 

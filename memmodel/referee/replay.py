@@ -12,7 +12,7 @@ from functools import cached_property
 
 from memmodel.answer import Budget, Witness
 from memmodel.base.graphs import has_cycle
-from memmodel.base.labels import Access, Fence, InitialWrite, Issue, Side
+from memmodel.base.labels import Access, Fence, InitialWrite, Issue, Side, is_read, is_write
 from memmodel.base.rows import Rows, closure, rows_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.assembly import Assembly
@@ -190,7 +190,7 @@ class _EventsByName:
                     raise InternalError(f"replay: {writer} does not write {cell}, which {reader} reads from it")
                 pairs.setdefault(read, set()).update(writes)
         for number, event in enumerate(self.frame.events):
-            if isinstance(event.label, Access) and event.label.side is Side.READ:
+            if is_read(event.label):
                 sources = pairs.get(number, set())
                 if len(sources) != 1:
                     raise InternalError(f"replay: event {number} reads from {len(sources)} writes")
@@ -211,7 +211,7 @@ class _EventsByName:
             raise InternalError("replay: co has a cycle")
         for number, event in enumerate(self.frame.events):
             if isinstance(event.label, InitialWrite):
-                later_writes = [n for n, e in enumerate(self.frame.events) if _writes(e.label) and n != number]
+                later_writes = [n for n, e in enumerate(self.frame.events) if is_write(e.label) and n != number]
                 pairs.update((number, later) for later in self._same_cell(later_writes, number))
         rows = rows_of(pairs, self.frame.count)
         for first, second in pairs:
@@ -237,7 +237,7 @@ class _EventsByName:
         """The writes of each operation."""
         pieces: dict[int, list[int]] = {}
         for number, event in enumerate(self.frame.events):
-            if _writes(event.label) and event.point.operation is not None:
+            if is_write(event.label) and event.point.operation is not None:
                 pieces.setdefault(event.point.operation, []).append(number)
         return pieces
 
@@ -282,7 +282,7 @@ class _EventsByName:
         last: dict[Cell, list[int]] = {}
         for number, event in enumerate(self.frame.events):
             cell = event.point.cell
-            if _writes(event.label) and cell is not None and not co[number]:
+            if is_write(event.label) and cell is not None and not co[number]:
                 last.setdefault(cell, []).append(number)
         chosen = {cell: writes[-1] for cell, writes in last.items()}
         for cell, writer in choice.finals:
@@ -293,10 +293,6 @@ class _EventsByName:
                     raise InternalError(f"replay: {where} cannot end with event {number}, which is not co-maximal")
                 chosen[where] = number
         return {cell: value for cell, number in chosen.items() if (value := values[number]) is not None}
-
-
-def _writes(label: object) -> bool:
-    return isinstance(label, InitialWrite) or (isinstance(label, Access) and label.side is Side.WRITE)
 
 
 def _meeting(assembly: Assembly, by_name: _EventsByName, choice: Choice) -> Meeting:

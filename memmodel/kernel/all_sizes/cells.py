@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
-from memmodel.base.labels import Access, Side
+from memmodel.base.labels import is_write
 from memmodel.isa.lowered import LoweredInstruction
 from memmodel.kernel.all_sizes.access_kinds import copies
 from memmodel.kernel.machine.state import Machine
@@ -86,8 +86,7 @@ class DriftCells:
 
 def _written(access: WeakAccess) -> bool:
     """True if an access writes known bytes."""
-    writes = isinstance(access.label, Access) and access.label.side is Side.WRITE
-    return writes and access.block.load(access.first, access.size) is not None
+    return is_write(access.label) and access.block.load(access.first, access.size) is not None
 
 
 def accesses_since(machine: Machine, single: int, many: int) -> list[WeakAccess]:

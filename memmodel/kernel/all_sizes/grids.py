@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import TypeVar
 
-from memmodel.base.labels import Access, Side
+from memmodel.base.labels import Access, is_write
 from memmodel.isa.lowered import lowered
 from memmodel.kernel.all_sizes.cta_dependence import CtaDependence, CtaDependences
 from memmodel.kernel.launch import Launch
@@ -104,7 +104,7 @@ def _apart(
         if access.block not in counted:
             accesses.setdefault(access.thread, []).append(access)
     every = [access for listed in accesses.values() for access in listed]
-    changed = {access.block for access in every if _global(access.block) and _writes(access)}
+    changed = {access.block for access in every if _global(access.block) and is_write(access.label)}
     steps: dict[Block, set[float]] = {block: set() for block in changed}
     lines = _lines(ctas, grid, axis)
     neighbours = [pair for line in lines for pair in pairwise(line)]
@@ -182,10 +182,6 @@ def _where(access: TraceEvent | WeakAccess) -> tuple[Space | None, int, int, int
 
 def _global(block: Block) -> bool:
     return block.instance.space is Space.GLOBAL
-
-
-def _writes(access: WeakAccess) -> bool:
-    return isinstance(access.label, Access) and access.label.side is Side.WRITE
 
 
 def _counted(run: LaunchTrace) -> set[Block]:

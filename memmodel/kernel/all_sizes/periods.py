@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
-from memmodel.base.labels import Access, Side
+from memmodel.base.labels import is_write
 from memmodel.kernel.all_sizes.drift import Drift
 from memmodel.kernel.all_sizes.following import Moved, RoundEnd
 from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess
@@ -103,14 +103,14 @@ class RoundKeys:
 
 def written_blocks(run: LaunchTrace) -> frozenset[Block]:
     """The memory that is written in a run."""
-    weak = {access.block for access in run.single if _writes(access)} | {
-        access.block for access in run.lanes if _writes(access)
+    weak = {access.block for access in run.single if is_write(access.label)} | {
+        access.block for access in run.lanes if is_write(access.label)
     }
     strong = {
         access.block
         for thread in run.threads
         for access in thread.strong()
-        if access.block is not None and _writes(access)
+        if access.block is not None and is_write(access.label)
     }
     return frozenset(weak | strong)
 
@@ -138,17 +138,17 @@ def writes_in(
             writes.setdefault(block, ([], []))[part - 1].append(write)
 
     for number, access in enumerate(run.single):
-        if _writes(access) and access.thread in cuts:
+        if is_write(access.label) and access.thread in cuts:
             write = PeriodWrite(access.first, access.first + access.size, access.thread, access.at, access.value)
             note(access.block, write, [cut.single for cut in cuts[access.thread]], number)
     for number, row in enumerate(run.lanes):
-        for access in row.each() if _writes(row) else ():
+        for access in row.each() if is_write(row.label) else ():
             if access.thread in cuts:
                 write = PeriodWrite(access.first, access.first + access.size, access.thread, access.at, access.value)
                 note(access.block, write, [cut.lanes for cut in cuts[access.thread]], number)
     for thread, of_thread in cuts.items():
         for event in run.threads[thread].strong():
-            if _writes(event) and event.block is not None and event.order is not None:
+            if is_write(event.label) and event.block is not None and event.order is not None:
                 value = None if event.bits is None else event.bits.number(8 * event.size)
                 write = PeriodWrite(event.first, event.first + event.size, thread, event.at, value)
                 note(event.block, write, [cut.events for cut in of_thread], event.order)
@@ -162,10 +162,6 @@ def writes_by_thread(left: Sequence[PeriodWrite], first: int, size: int) -> dict
         if write.first < first + size and first < write.end:
             by_thread.setdefault(write.thread, []).append(write)
     return by_thread
-
-
-def _writes(access: WeakAccess | LaneAccesses | TraceEvent) -> bool:
-    return isinstance(access.label, Access) and access.label.side is Side.WRITE
 
 
 def instances(seen: Sequence[RoundEnd], heads: frozenset[int]) -> list[list[int]]:

@@ -12,7 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from memmodel.base.labels import Access, Action, Allocates, Allocation, Barrier, Domain, Half, Mbarrier, Side
+from memmodel.base.labels import (
+    Action,
+    Allocates,
+    Allocation,
+    Barrier,
+    Domain,
+    Half,
+    Mbarrier,
+    is_read,
+    is_write,
+)
 from memmodel.base.points import BarrierId
 from memmodel.kernel.export.story import (
     COUNTED,
@@ -263,15 +273,13 @@ def replace_lanes(lanes: StuckLanes, thread: int) -> StuckLanes:
 
 
 def _reads(event: TraceEvent) -> bool:
-    label = event.label
-    return isinstance(label, Access) and label.side is Side.READ and event.partner is None
+    return is_read(event.label) and event.partner is None
 
 
 def _writes(event: TraceEvent, read: TraceEvent) -> bool:
     """True if an event writes the place of a later read."""
-    label = event.label
     same = event.block is read.block and event.first == read.first and event.time < read.time
-    return same and isinstance(label, Access) and label.side is Side.WRITE
+    return same and is_write(event.label)
 
 
 def _domain(event: TraceEvent) -> Domain | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from memmodel.base import labels
 from memmodel.base.labels import (
     Access,
     Action,
@@ -25,7 +26,6 @@ from memmodel.base.labels import (
     Issue,
     Mark,
     Marker,
-    Mbarrier,
     ProxyFence,
     Side,
     Signal,
@@ -230,8 +230,7 @@ def _phases(judge: RunJudge, finding: KernelFinding) -> FindingStory:
 
 def action_of(event: TraceEvent) -> Action | None:
     """The action of an event on an mbarrier object; None for other events."""
-    label = event.label
-    return label.action if isinstance(label, Mbarrier | Signal) else None
+    return labels.action_of(event.label)
 
 
 def _owner(judge: RunJudge, number: int) -> int:
