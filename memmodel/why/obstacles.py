@@ -293,8 +293,9 @@ class Sentences:
                 return Obstacle(Reason.FENCE_SIDE, text, repair, self._places(wrong, change.at))
             if past is not None:
                 fence, access = past
+                first, second = (access, change.at) if wanted is Sem.RELEASE else (change.at, access)
                 text = f"{self.ref(fence)} stands {side} {self.ref(access)}, not between that and {event}"
-                repair = f"the fence between {self._line(access)} and {self._line(change.at)}"
+                repair = f"the fence between {self._line(first)} and {self._line(second)}"
                 return Obstacle(Reason.FENCE_SIDE, text, repair, self._places(fence, access))
         return Obstacle(Reason.RELAXED, text, repair, self._places(change.at, change.other))
 

@@ -394,8 +394,14 @@ BEYOND = {
 """A thread whose fence stands on the right side of the flag, and beyond the data; the other thread."""
 
 
-@pytest.mark.parametrize(("beyond", "where"), [("release", "stands before b"), ("acquire", "stands after d")])
-def test_a_fence_beyond_the_access_that_it_should_cover_is_named(beyond: str, where: str) -> None:
+@pytest.mark.parametrize(
+    ("beyond", "where", "between"),
+    [
+        ("release", "stands before b", "b (P0, line 5) and c (P0, line 6)"),
+        ("acquire", "stands after d", "c (P1, line 4) and d (P1, line 5)"),
+    ],
+)
+def test_a_fence_beyond_the_access_that_it_should_cover_is_named(beyond: str, where: str, between: str) -> None:
     wrong, *right = BEYOND[beyond]
     threads = [wrong, [*right, ""]][:: 1 if beyond == "release" else -1]
     rows = "\n".join(f" {write} | {read} ;" for write, read in zip(*threads, strict=True))
@@ -407,6 +413,7 @@ exists (P1:r0 == 1 /\\ P1:r1 == 0)
 """
     (obstacle,) = api.explain(text).stories[0].obstacles
     assert obstacle.reason is Reason.FENCE_SIDE and where in obstacle.text
+    assert obstacle.repair == f"the fence between {between}"
     narrow = text.replace(f"fence.{beyond}.gpu", f"fence.{beyond}.cta")  # to move it would not be enough
     assert api.explain(narrow).stories[0].obstacles[0].reason is not Reason.FENCE_SIDE
 
