@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NoReturn
 
-from memmodel.base.labels import Access, Action, Barrier, Domain, Label, Mbarrier, Side
+from memmodel.base.labels import Access, Action, Barrier, Domain, Fence, Label, Mbarrier, ProxyFence, Side
 from memmodel.base.points import BarrierId
 from memmodel.kernel.flow.ahead import NOBODY
 from memmodel.kernel.launch import Launch
@@ -75,7 +75,7 @@ class Machine:
         self.reads = ChosenReads(run, ())
         self.version = 0
         self.idle = 0
-        """How many of the changes that `version` counts are atomic operations that left what was there."""
+        """How many of the changes that `version` counts are fences, or atomic operations that left what was there."""
         self.polled = False
         self.steps = 0
         self._held: dict[tuple[int, int, str, int], None] = {}
@@ -193,6 +193,7 @@ class Machine:
             self.polled |= bool(events_made)
         else:
             self.version += len(events_made)
+            self.idle += len(events_made) * isinstance(label, Fence | ProxyFence)
         return events_made
 
     def poll(self, thread: TraceThread, at: int, block: Block, first: int) -> None:

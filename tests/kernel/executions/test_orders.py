@@ -192,6 +192,12 @@ DONE:"""
     assert rules(verdict) == {"hang"}
 
 
+@pytest.mark.parametrize("fence", ["fence.acq_rel.gpu;", "fence.sc.gpu;", "fence.proxy.async;"])
+def test_a_fence_in_each_round_is_no_progress(fence: str) -> None:
+    poll = f"P: ld.relaxed.gpu.global.u32 %r20, [%d0];\n{fence}\nsetp.ne.u32 %p3, %r20, 1;\n@%p3 bra P;"
+    assert rules(judged(poll, threads=1, ctas=2, init="zero")) == {"hang"}
+
+
 AHEAD = """
 setp.eq.u32 %p1, %r0, 32;
 @%p0 mbarrier.init.shared.b64 [%r4], 1;
