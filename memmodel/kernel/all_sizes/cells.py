@@ -11,7 +11,7 @@ from memmodel.base.labels import is_write
 from memmodel.isa.lowered import LoweredInstruction
 from memmodel.kernel.all_sizes.access_kinds import copies
 from memmodel.kernel.machine.state import Machine
-from memmodel.kernel.trace.accesses import WeakAccess
+from memmodel.kernel.trace.accesses import WeakAccess, each_once
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.program.ops import Read
@@ -91,4 +91,4 @@ def _written(access: WeakAccess) -> bool:
 
 def accesses_since(machine: Machine, single: int, many: int) -> list[WeakAccess]:
     """The accesses that an instruction has made. `single`, `many`: how many the run had before."""
-    return [*machine.run.single[single:], *(access for row in machine.run.lanes[many:] for access in row.each())]
+    return [*machine.run.single[single:], *each_once(machine.run.lanes[many:])]

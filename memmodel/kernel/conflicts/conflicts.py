@@ -184,7 +184,7 @@ class Conflicts:
         """True if two accesses to one byte are parts of equal fragments that a warp moves at one place: whichever lane
         makes the one makes the other.
         """
-        one_matrix = first.matrix > 0 and first.matrix // 2 == second.matrix // 2
+        one_matrix = first.matrix // 2 == second.matrix // 2 > 0
         return one_matrix and self._warps[first.thread] == self._warps[second.thread]
 
     # ---- places ----------------------------------------------------------------------------------------------

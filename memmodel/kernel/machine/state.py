@@ -85,8 +85,8 @@ class Machine:
         self._clock = 0
         self.matrices: dict[tuple[object, ...], list[Span]] = {}
         """Matrices in shared memory that were looked up: rounds of a loop ask for the same."""
-        self._fragments: dict[tuple[str, int], int] = {}
-        """Numbers for matrices of which it is not specified which lane moves which part, by fragment and place."""
+        self._fragments: dict[tuple[object, ...], int] = {}
+        """Numbers for matrices of which it is not specified which lane moves which part, by fragment and places."""
         self.observed = 0
         """Bytes of large strong copies whose elements are told apart."""
         self.memory_terms: MemoryTerms | None = None
@@ -268,9 +268,10 @@ class Machine:
     ) -> None:  # fmt: skip
         """Weak accesses of which each is made by some lane, and it is not specified by which: the lanes take turns,
         once from the first on and once from the second. So no lane is alone with bytes that it accesses afterwards.
-        `fragment`: for equal ones at an equal place the lanes are the same.
+        `fragment`: for equal ones at equal places the lanes are the same; empty: that is said of no other one.
         """
-        number = self._fragments.setdefault((fragment, firsts[0]), len(self._fragments) + 1)
+        key = fragment, *firsts
+        number = self._fragments.setdefault(key, len(self._fragments) + 1) if fragment else 0
         for turn in (0, 1):
             movers = [lanes[(piece + turn) % len(lanes)] for piece in range(len(firsts))]
             self.weak_lanes(warp, movers, block, firsts, size, label, at, scalar, part=2 * number + turn)

@@ -5,7 +5,7 @@ In: nothing. Out: `WeakAccess`, `LaneAccesses`, `done_by`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from memmodel.base.labels import Label
@@ -60,6 +60,13 @@ class LaneAccesses(NamedTuple):
             yield WeakAccess(
                 self.block, first, self.size, thread, epoch, self.label, self.at, self.scalar, None, value, self.part
             )
+
+
+def each_once(rows: Iterable[LaneAccesses]) -> Iterator[WeakAccess]:
+    """The accesses of rows; of those that stand there twice the first."""
+    for row in rows:
+        if not row.part & 1:
+            yield from row.each()
 
 
 def done_by(access: TraceEvent | WeakAccess, thread: TraceThread) -> TraceEvent | WeakAccess:

@@ -66,3 +66,30 @@ def test_a_tensor_map_that_lanes_made_together() -> None:
     )
     assert rules(WRITE.format(at=0) + copy) == {"data-race"}
     assert rules(WRITE.format(at=0) + BARRIER + copy) == set()
+
+
+ROWS = "and.b32 %r8, %r0, 7;\nshl.b32 %r8, %r8, 4;\nadd.u32 %r8, %r8, %r2;\n"
+
+
+@pytest.mark.parametrize(
+    ("instruction", "race"),
+    [
+        ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r9}, [%r8];\n", False),  # the word that the lane gets
+        ("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%r9}, [%r8];\n", True),  # halves of two others
+        ("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r8], {%r9};\n", False),
+        ("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%r8], {%r9};\n", True),
+    ],
+)
+@pytest.mark.parametrize("before", [True, False])
+def test_rows_whose_elements_go_to_other_lanes(instruction: str, race: bool, before: bool) -> None:
+    """Transposed, a lane has elements of two rows ("ldmatrix"): not the word that it stored or loads itself."""
+    mine = WRITE.format(at=0)
+    for barrier in ("", BARRIER):
+        body = ROWS + (mine + barrier + instruction if before else instruction + barrier + mine)
+        assert rules(body) == ({"data-race"} if race and not barrier else set())
+
+
+def test_rows_that_one_warp_stores_twice() -> None:
+    store = "stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%r8], {%r9};\n"
+    assert rules(ROWS + store + store) == set()
+    assert "data-race" in rules(ROWS + store + store.replace(".trans", ""))

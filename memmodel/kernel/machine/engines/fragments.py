@@ -1,7 +1,8 @@
 """Matrices that a warp moves: the steps MoveMatrix and Forget.
 
 In: a step. Out: what the warp does at it. What is loaded or stored is unknown afterwards; what is settled here is
-which lane moves which bytes: of a row four neighbouring lanes four bytes each, of a whole matrix some lanes.
+which lane moves which bytes: of a row four neighbouring lanes four bytes each, which is what they have of it in
+registers; of a row whose elements go to other lanes, and of a whole matrix, some lanes.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def move_matrix(interpreter: Interpreter, op: MoveMatrix) -> Blocking:
     number, clear = interpreter.instruction.number, forgetting([interpreter.slot(name) for name in op.registers])
     region = op.region
     if isinstance(region, LaneRows):
-        locate, element, fragment = _rows(interpreter, region), PIECE, ""
+        locate, element = _rows(interpreter, region, op), PIECE
+        fragment = f"rows {op.transposed}" if op.label.side is Side.WRITE else ""
     else:
         locate, element, fragment = _lines(interpreter, region), max(1, region.bits // 8), region.fragment
 
@@ -64,8 +66,8 @@ def move_matrix(interpreter: Interpreter, op: MoveMatrix) -> Blocking:
     return run
 
 
-def _rows(interpreter: Interpreter, region: LaneRows) -> Callable[[Machine, Warp, Lanes], Pieces]:
-    """The rows that the first lanes name."""
+def _rows(interpreter: Interpreter, region: LaneRows, op: MoveMatrix) -> Callable[[Machine, Warp, Lanes], Pieces]:
+    """The rows that the first lanes name. Where the elements of a piece belong to several lanes, no one moves it."""
     pointer, instruction = interpreter.location(region.address, region.window), interpreter.instruction
     columns = region.moved // PIECE
 
@@ -80,6 +82,8 @@ def _rows(interpreter: Interpreter, region: LaneRows) -> Callable[[Machine, Warp
         if any(first % region.size for _, first in places):
             raise Faulty("undefined-address", f"a row of a matrix is misaligned for {region.size} bytes")
         offsets = [first + PIECE * column for _, first in places for column in range(columns)]
+        if op.transposed is not False:
+            return block, PIECE, offsets, None
         movers = [row % MATRICES * LANES_OF_ROW + column for row in range(len(places)) for column in range(columns)]
         return block, PIECE, offsets, movers
 

@@ -24,7 +24,7 @@ from memmodel.kernel.machine.values.named_expressions import ExpressionTerms, Te
 from memmodel.kernel.machine.values.slices import Slices
 from memmodel.kernel.machine.values.specials import special
 from memmodel.kernel.machine.values.terms import Terms
-from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess
+from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess, each_once
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, leaves_of, registers_of, space_named
 from memmodel.program.expressions import Get as RegisterValue
 from memmodel.program.ops import Assign, Read, Write
@@ -312,7 +312,10 @@ class Naming(Follower):
         for n in range(many, len(run.lanes)):
             row: LaneAccesses = run.lanes[n]
             known = row.values or [None] * len(row.threads)
-            values = [stored(*place) for place in zip(row.threads, row.firsts, known, strict=True)]
+            if row.part & 1:  # the same as the row before, made by other lanes
+                values = run.lanes[n - 1].values
+            else:
+                values = [stored(*place) for place in zip(row.threads, row.firsts, known, strict=True)]
             run.lanes[n] = row._replace(values=values)
 
     def _since(self, machine: Machine, single: int, many: int) -> list[Moved]:
@@ -320,7 +323,7 @@ class Naming(Follower):
         run = machine.run
         return [
             *run.single[single:],
-            *(access for row in run.lanes[many:] for access in row.each()),
+            *each_once(run.lanes[many:]),
             *self._cells.moves,
         ]
 
