@@ -66,17 +66,15 @@ class Use(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """True if it is a weak access that a thread makes itself, through the generic proxy."""
-        label = self.label
-        plain = isinstance(label, Access) and label.sem is Sem.WEAK and label.proxy is Proxy.GENERIC
-        return plain and not aliased(label) and self.event is None and self.issue is None
+        """Of an access without event that can be judged alone: it is weak, and not through a multimem address."""
+        return isinstance(self.label, Access) and self.label.sem is Sem.WEAK and not aliased(self.label)
 
     @property
     def alone(self) -> bool:
         """True if it can be judged against one other access, without third ones: if it is plain, strong, or an atomic
         operation that no thread observes.
         """
-        return self.event is not None or (is_generic(self.label) and self.issue is None)
+        return self.event is not None or is_generic(self.label)
 
 
 def stored_by(parts: Sequence[WeakAccess], first: int, size: int) -> int | None:

@@ -122,6 +122,7 @@ def touches(run: LaunchTrace) -> list[Touch]:
     for weak in run.weak():
         value = None if weak.value is None else weak.value.to_bytes(weak.size, "little")
         data = {(weak.block, weak.first + n): None if value is None else value[n] for n in range(weak.size)}
+        assert isinstance(weak.label, Access) and weak.label.asynchronous == (weak.issue is not None)
         issues = [] if weak.issue is None else [weak.issue, *weak.others]
         makers = [(issue.thread, issue.order, issue.twin) for issue in issues] or [(weak.thread, weak.epoch, None)]
         memory = weak.block.instance.space.name
