@@ -306,3 +306,60 @@ def test_a_loop_that_gives_up_does_not_wait_for_ever(monkeypatch: pytest.MonkeyP
     again = "setp.ne.u32 %p1, %r5, 7;\n@%p1 bra W;\n"
     verdict = judged(body.format(count, again), 32, init="zero")
     assert not verdict.findings and not verdict.open
+
+
+OTHER_WORD = """
+setp.eq.u32 %p1, %r0, 32;
+setp.eq.u32 %p2, %r0, 64;
+@%p1 bra READER;
+@%p0 st.global.u32 [%d0+128], 7;
+@%p0 st.release.gpu.global.u32 [%d0], 1;
+@%p2 st.relaxed.gpu.global.u32 [%d0+8], 1;
+bra DONE;
+READER: mov.u64 %d3, %d0;
+L: ld.acquire.gpu.global.u32 %r5, [%d3];
+{step}
+setp.eq.u32 %p3, %r5, 0;
+@%p3 bra L;
+ld.global.u32 %r6, [%d0+128];
+DONE:
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "word"), [("", "clean"), ("xor.b64 %d3, %d3, 8;", "findings"), ("add.s64 %d3, %d3, 8;", "findings")]
+)
+def test_a_loop_that_looks_at_another_word_in_each_round_is_no_wait_for_one(step: str, word: str) -> None:
+    """The second word orders nothing."""
+    assert judged(OTHER_WORD.format(step=step), 96, init="zero").word == word
+
+
+OTHER_PARITY = """
+@%p0 mbarrier.init.shared.b64 [%r4], 1;
+bar.sync 0;
+setp.eq.u32 %p1, %r0, 32;
+@%p1 bra READER;
+@!%p0 bra DONE;
+st.shared.u32 [%r2], 7;
+mbarrier.arrive.shared.b64 _, [%r4];
+bra DONE;
+READER: setp.eq.u32 %p2, %r0, 32;
+L: {parity}
+mbarrier.try_wait.parity.shared.b64 %p2, [%r4], %r7;
+@!%p2 bra L;
+ld.shared.u32 %r6, [%r2];
+DONE:
+"""
+
+
+@pytest.mark.parametrize(
+    ("parity", "word"),
+    [
+        ("mov.u32 %r7, 0;", "clean"),
+        ("selp.u32 %r7, 0, 1, %p2;", "findings"),
+        ("selp.u32 %r8, 0, 1, %p2;\nadd.u32 %r7, %r8, 0;", "findings"),
+    ],
+)
+def test_a_parity_that_the_answer_changes(parity: str, word: str) -> None:
+    """After a failure the loop tests the other parity, which succeeds at once."""
+    assert judged(OTHER_PARITY.format(parity=parity)).word == word
