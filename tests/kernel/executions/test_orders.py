@@ -233,6 +233,9 @@ WAIT = "AGAIN:\nmbarrier.try_wait.parity.shared.b64 %p7, [%r4], 0;\n@!%p7 bra AG
         ("bar.sync 0;", "", "st.shared.u32 [%r2+8], 1;", "undecided"),
         ("bar.sync 0;", "mov.b32 %r11, 0;", "MORE:\nadd.s32 %r11, %r11, 1;\nsetp.lt.s32 %p8, %r11, 9;\n@%p8 bra MORE;",
          "undecided"),
+        # It decides more than whether the thread waits.
+        ("", "", WAIT + "\nst.shared.u32 [%r2+8], 1;", "undecided"),
+        ("", "", WAIT + "\nbar.sync 1, 32;", "undecided"),
     ],
 )  # fmt: skip
 def test_a_look_ahead_that_saves_nothing(barrier: str, between: str, saved: str, word: str) -> None:
@@ -246,8 +249,9 @@ def test_a_look_ahead_that_saves_a_wait_here_and_nothing_there() -> None:
 
 
 def test_what_the_answer_decides_is_not_nothing_if_it_is_used_later() -> None:
-    body = AHEAD.format(barrier="bar.sync 0;", between="mov.b32 %r11, 1;", saved="mov.b32 %r11, 2;")
-    assert judged(body.replace("ld.shared", "st.shared.u32 [%r2+8], %r11;\nld.shared")).word == "undecided"
+    for saved in ("mov.b32 %r11, 2;", f"mov.b32 %r11, 2;\n{WAIT}", f"{WAIT}\nmov.b32 %r11, 2;"):
+        body = AHEAD.format(barrier="bar.sync 0;", between="mov.b32 %r11, 1;", saved=saved)
+        assert judged(body.replace("ld.shared", "st.shared.u32 [%r2+8], %r11;\nld.shared")).word == "undecided", saved
 
 
 def test_a_gather_by_data_within_a_warp() -> None:
