@@ -88,6 +88,7 @@ KINDS: dict[str, Callable[[int], str]] = {
     "mixed": litmus,
     **random_waits.KINDS,
     "later": random_waits.later,
+    "odd": random_waits.odd,
     "lock": lock,
     "loop": loop,
     "seldom": seldom,

@@ -118,6 +118,52 @@ def later(seed: int) -> str:
     return _test(variables, [writer, reader], [0, 0])
 
 
+IN_A_LOOP = (
+    "selp.u32 %r7, 0, 1, %p2;",
+    "xor.b32 %r7, %r7, 1;",
+    "mov.u32 %r7, 0;",
+    "add.u32 %r9, %r9, 1;",
+    "mov.u32 %r9, 5;",
+    "st.shared.u32 [t], 1;",
+    "ld.shared.u32 %r8, [t];",
+    "nanosleep.u32 20;",
+)
+"""What stands in a loop that waits, or beside it. %r7: the parity that it tests; %r9: used behind it."""
+
+BEHIND = (
+    [],
+    ["st.shared.u32 [t], %r9;"],
+    ["setp.eq.u32 %p4, %r9, 5;", "@%p4 st.shared.u32 [t], 2;"],
+    ["setp.gt.u32 %p4, %r9, 1;", "@%p4 ld.shared.u32 %r6, [t];"],
+)
+
+
+def odd(seed: int) -> str:
+    """A thread that waits in a loop with something else in it, perhaps after it has looked ahead."""
+    pick = random.Random(seed)
+
+    def perhaps(share: float) -> list[str]:
+        return [pick.choice(IN_A_LOOP)] if pick.random() < share else []
+
+    flag, ahead = pick.random() < 0.4, pick.random() < 0.4
+    test = ["mbarrier.try_wait.parity.shared::cta.b64 %p2, [b], %r7;"]
+    peek = ["mbarrier.try_wait.parity.shared::cta.b64 %p5, [b], 0;"]
+    if flag:
+        test = ["ld.acquire.gpu.global.u32 %r5, [f];", "setp.ne.u32 %p2, %r5, 0;"]
+        peek = ["ld.acquire.gpu.global.u32 %r4, [f];", "setp.ne.u32 %p5, %r4, 0;"]
+    back = pick.choice((["@!%p2 bra L;"], ["@!%p2 bra L;"], ["@%p2 bra OUT;", "bra L;", "OUT: nanosleep.u32 1;"]))
+    lines = ["mov.u32 %r7, 0;", "mov.u32 %r9, 0;", "setp.eq.u32 %p2, %r7, 0;"]
+    if ahead:
+        lines += [*peek, *perhaps(0.2), "@%p5 bra SEEN;", *perhaps(0.2)]
+    lines += ["L: nanosleep.u32 5;", *perhaps(0.4), *test, *perhaps(0.25), *back, *perhaps(0.2)]
+    lines += ["SEEN: nanosleep.u32 1;", *pick.choice(BEHIND), "ld.shared.u32 %r6, [s];", "exit;"]
+    done = "st.release.gpu.global.u32 [f], 1;" if flag else "mbarrier.arrive.shared::cta.b64 _, [b];"
+    third = pick.choice((["st.shared.u32 [t], 3;"], ["ld.shared.u32 %r1, [t];"], []))
+    variables = [".global .u32 f = 0;", ".shared .u32 s;", ".shared .u32 t;", ".shared .align 8 .b64 b = mbarrier(1);"]
+    threads = [[["st.shared.u32 [s], 7;", done, "exit;"]], [lines], [[*third, "exit;"]]]
+    return _test(variables, threads, [0, 0, 0])
+
+
 # ---- counters ----------------------------------------------------------------------------------------------------
 
 
