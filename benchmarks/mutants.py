@@ -141,8 +141,8 @@ ARGUED = {
     "are followed",
     "memmodel/kernel/order/readings.py: left and any(left & keys for keys in gone) -> "
     "((any(left & keys for keys in gone)))": "nothing is in an empty set",
-    "memmodel/kernel/conflicts/uses.py: not aliased(label) -> bool(aliased(label))": "an access that shares no event "
-    "has one in each of its pairs: only what a graph costs differs",
+    "memmodel/kernel/conflicts/uses.py: not aliased(self.label) -> bool(aliased(self.label))": "an access that shares "
+    "no event has one in each of its pairs: only what a graph costs differs",
     "memmodel/mutate/work.py: None if self.judging.expected is None else word_for(steps.test.expectations, "
     "self.judging.expected) -> (word_for(steps.test.expectations, self.judging.expected))": "no file has words for the "
     "model None",
