@@ -117,6 +117,8 @@ def found(text: OneText) -> tuple[KernelVerdict, set[str]]:
     options, budget = CheckOptions(), Budget(seconds=roundtrip.SECONDS)
     verdict = judge(module, entry_of(module, None), launch, load_model("ptx-9.4"), options, budget)
     rules = {one.rule for one in verdict.findings}
+    if "barrier-divergence" in rules and text.lanes > 1:
+        raise InputError("some lanes of a warp arrive at a barrier, which in the test are warps")
     if "undefined-instruction" in rules and (text.lanes > 1 or LANES.search(text.body) or "bar.warp" in text.body):
         raise InputError("a warp has diverged there, or the mask is another one, and threads of the test are warps")
     if "undefined-register" in rules:

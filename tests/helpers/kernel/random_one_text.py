@@ -297,10 +297,13 @@ def objects(w: Writer) -> None:
 
 def in_pairs(w: Writer) -> None:
     """Two warps each meet at a barrier of their own."""
+    if w.lanes > 1 or w.warps % 2:  # a thread of the test counts as a warp
+        own_objects(w)
+        return
     array, pair = w.array("shared", w.threads), w.name("r")
     w.add(f"shr.u32 {pair}, %w, 1;", f"add.u32 {pair}, {pair}, 1;")
     w.store("shared", w.address(array, w.index("own", w.threads)))
-    w.add(f"{w.pick.choice(('bar', 'barrier'))}.sync {pair}, {64 if w.warps % 2 == 0 else 32 * w.warps};")
+    w.add(f"{w.pick.choice(('bar', 'barrier'))}.sync {pair}, 64;")
     other = w.index("own", w.threads)
     w.add(f"xor.b32 {other}, {other}, {w.lanes * w.pick.choice((1, 1, 2))};", f"rem.u32 {other}, {other}, {w.threads};")
     w.load("shared", w.address(array, other))
@@ -477,9 +480,138 @@ def to_the_peer(w: Writer) -> None:
     w.load("shared", w.address(array, w.index(w.pick.choice(("own", "next")), w.threads)))
 
 
+def rendezvous(w: Writer) -> None:
+    """The first warp arrives at a barrier, for which the others wait; and the other way round."""
+    if w.lanes > 1 or w.warps < 2:
+        own_objects(w)
+        return
+    array, count = w.array("shared", 1), 32 * w.warps
+    first, label = w.name("p"), w.name("L")
+    w.add(f"setp.eq.u32 {first}, %w, 0;", f"@!{first} bra C{label};")
+    w.store("shared", f"[{array}]")
+    w.add(f"bar.arrive 1, {count};", f"bar.sync 2, {count};")
+    w.store("shared", f"[{array}]")
+    w.add(f"bra E{label};", f"C{label}: bar.sync 1, {count};")
+    w.load("shared", f"[{array}]")
+    w.add(f"bar.arrive 2, {count};", f"E{label}: mov.u32 {w.name('r')}, 0;")
+
+
+def halves(w: Writer) -> None:
+    """The threads of the cluster arrive, do something else, and wait."""
+    array, other = w.array("global", w.ctas * w.threads), w.array("shared", w.threads)
+    own = w.index("grid", 0)
+    w.store("global", w.address(array, own))
+    w.add(f"barrier.cluster.arrive{w.pick.choice(('', '', '.release', '.relaxed'))};")
+    w.store("shared", w.address(other, "%t"))
+    w.add("barrier.cluster.wait;")
+    peer = w.index("grid", 0)
+    w.add(f"add.u32 {peer}, {peer}, {w.pick.choice((1, w.threads))};", f"rem.u32 {peer}, {peer}, {w.ctas * w.threads};")
+    w.load("global", w.address(array, peer))
+
+
+def sent(w: Writer) -> None:
+    """The first thread of each CTA of a cluster sends a word, or a tile, to the other one, or to both."""
+    if w.cluster < 2:
+        copied(w)
+        return
+    tile, source, bar = w.array("shared", 4), w.array("global", 4), w.name("v")
+    w.head.append(f".shared .align 8 .b64 {bar};")
+    kind = w.pick.choice(("st.async", "red.async", "copy", "multicast"))
+    size = 4 if "async" in kind else 16
+    expected = 2 * size if kind == "multicast" else size
+    guard, done, label, peer = w.guard("first"), w.name("p"), w.name("L"), w.name("r")
+    data, base, there, signal = w.name("d"), w.name("d"), w.name("d"), w.name("d")
+    w.add(
+        f"{guard}mbarrier.init.shared::cta.b64 [{bar}], 1;",
+        f"{guard}mbarrier.arrive.expect_tx.shared::cta.b64 _, [{bar}], {expected};",
+        "barrier.cluster.arrive; barrier.cluster.wait;",
+        f"xor.b32 {peer}, %c, 1;",
+        f"and.b32 {peer}, {peer}, 1;",
+        f"mov.u64 {data}, {tile};",
+        f"mov.u64 {base}, {bar};",
+        f"mapa.shared::cluster.u64 {there}, {data}, {peer};",
+        f"mapa.shared::cluster.u64 {signal}, {base}, {peer};",
+    )
+    tx = "mbarrier::complete_tx::bytes"
+    w.add(
+        guard
+        + {
+            "st.async": f"st.async.shared::cluster.{tx}.u32 [{there}], %c, [{signal}];",
+            "red.async": f"red.async.relaxed.cluster.shared::cluster.{tx}.add.u32 [{there}], %c, [{signal}];",
+            "copy": f"cp.async.bulk.shared::cluster.global.{tx} [{there}], [{source}], 16, [{signal}];",
+            "multicast": f"cp.async.bulk.shared::cluster.global.{tx}.multicast::cluster "
+            f"[{tile}], [{source}], 16, [{bar}], 3;",
+        }[kind]
+    )
+    w.add(f"W{label}: mbarrier.try_wait.parity.shared::cta.b64 {done}, [{bar}], 0;", f"@!{done} bra W{label};")
+    w.load("shared", f"[{tile}]")
+    if w.pick.random() < 0.8:
+        w.add("barrier.cluster.arrive; barrier.cluster.wait;")
+
+
+def handed_back(w: Writer) -> None:
+    """Each thread of a CTA reads shared memory of the peer, and tells it so at an object there."""
+    if w.cluster < 2:
+        flags(w)
+        return
+    array, bar = w.array("shared", w.threads), w.name("v")
+    w.head.append(f".shared .align 8 .b64 {bar};")
+    guard, done, label, peer = w.guard("first"), w.name("p"), w.name("L"), w.name("r")
+    base, there, signal = w.name("d"), w.name("d"), w.name("d")
+    w.add(f"{guard}mbarrier.init.shared::cta.b64 [{bar}], {w.threads};")
+    own = w.address(array, w.index("own", w.threads))
+    w.store("shared", own)
+    w.add(
+        "barrier.cluster.arrive; barrier.cluster.wait;",
+        f"xor.b32 {peer}, %c, 1;",
+        f"and.b32 {peer}, {peer}, 1;",
+        f"mov.u64 {base}, {bar};",
+        f"mapa.shared::cluster.u64 {there}, {own.strip('[]')}, {peer};",
+        f"mapa.shared::cluster.u64 {signal}, {base}, {peer};",
+        f"ld.shared::cluster.u32 {w.name('r')}, [{there}];",
+        f"mbarrier.arrive.release{w.pick.choice(('.cluster', '.cluster', '.cta'))}.shared::cluster.b64 _, [{signal}];",
+        f"W{label}: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 {done}, [{bar}], 0;",
+        f"@!{done} bra W{label};",
+    )
+    w.store("shared", own)
+    if w.pick.random() < 0.9:
+        w.add("barrier.cluster.arrive; barrier.cluster.wait;")
+
+
+def locked(w: Writer) -> None:
+    """The first thread of each CTA adds to a word under a lock."""
+    word, lock = w.array("global", 1), w.array("global", 1)
+    guard, old, taken, label, sum_ = w.guard("first").strip(" @"), w.name("r"), w.name("p"), w.name("L"), w.name("r")
+    w.add(
+        f"@!{guard} bra E{label};",
+        f"{label}: atom.{w.pick.choice(('acquire', 'acquire', 'acq_rel'))}.gpu.global.cas.b32 {old}, [{lock}], 0, 1;",
+        f"setp.ne.u32 {taken}, {old}, 0;",
+        f"@{taken} bra {label};",
+        f"ld.global.u32 {sum_}, [{word}];",
+        f"add.u32 {sum_}, {sum_}, 1;",
+        f"st.global.u32 [{word}], {sum_};",
+        w.pick.choice(
+            (f"st.release.gpu.global.u32 [{lock}], 0;", f"atom.release.gpu.global.exch.b32 {old}, [{lock}], 0;")
+        ),
+        f"E{label}: mov.u32 {old}, 0;",
+    )
+
+
+def tickets(w: Writer) -> None:
+    """Each thread takes a slot of its own with an atomic operation, and writes it; then all read."""
+    array, counter = w.array("global", w.ctas * w.threads + 1), w.array("global", 1)
+    ticket = w.name("r")
+    w.add(f"atom.relaxed.{w.pick.choice(('gpu', 'gpu', 'cta'))}.global.add.u32 {ticket}, [{counter}], 1;")
+    w.store("global", w.address(array, ticket))
+    if w.pick.random() < 0.4:
+        w.meet()
+        w.load("global", w.address(array, "0"))
+
+
 PATTERNS: tuple[Pattern, ...] = (
     exchange, ping_pong, tree, shuffled, broadcast, strided, last_block, chain, grid_barrier, objects, specialised,
     copied, copied_by_each, added, to_the_peer, in_pairs, own_objects, flags,
+    rendezvous, halves, sent, handed_back, locked, tickets,
 )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from helpers.examples import SEED, seeds
-from helpers.kernel import exact
+from helpers.kernel import exact, one_text
 from helpers.kernel.random_mutants import unwritten
 
 from memmodel.kernel.conflicts.roles import Roles
@@ -104,6 +104,28 @@ def test_threads_of_one_text_have_equal_roles(
     assert exact.judged(text, tmp_path) == exact.Compared("same", said)
     monkeypatch.setattr(Roles, "related", lambda self, first, second: "thread")
     assert exact.judged(text, tmp_path).answer == ("same" if said == "clean" else "wrong clean")
+
+
+LOCK = """PTX t
+.global .u32 x = 0;
+.global .u32 l = 0;
+thread T @ ctas 1, cluster 1, warps 1, lanes 2 {{
+    L: atom.acquire.gpu.global.cas.b32 %r1, [l], 0, 1;
+    setp.ne.u32 %p1, %r1, 0;
+    @%p1 bra L;
+    ld.global.u32 %r2, [x];
+    add.u32 %r2, %r2, 1;
+    st.global.u32 [x], %r2;
+    {unlock}
+}}
+exists true
+"""
+
+
+@pytest.mark.parametrize(("unlock", "kinds"), [("st.release.gpu.global.u32 [l], 0;", set()), ("exit;", {"hang"})])
+def test_a_lane_that_holds_a_lock_goes_on_beside_lanes_that_want_it(unlock: str, kinds: set[str]) -> None:
+    """It is held back for a while, and not for ever: the scheduler is fair, also to lanes of one warp."""
+    assert one_text.found(one_text.OneText.of(LOCK.format(unlock=unlock)))[1] == kinds
 
 
 BY_COPY = """PTX copied
