@@ -81,13 +81,14 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
         if new:
             yield number, MutantResult(change, *fate_of([finding.key for finding in new], work.base.known_keys))
         else:  # a change about which nothing is known yet would spoil the others
-            (left if groups and new is not None and same.only_orders(change) else alone).append(number)
+            (left if groups and new is not None and same.keeps_others(change) else alone).append(number)
     unnoticed: set[int] = set()
-    rounds: dict[tuple[int, bool], list[int]] = {}
+    rounds: dict[tuple[int, bool, bool], list[int]] = {}
     for _, of_instruction in groupby(left, key=lambda number: work.changes[number].instruction.number):
         for place, number in enumerate(of_instruction):  # readings are about proxies, mostly
-            proxy = "proxy" in work.changes[number].instruction.words
-            rounds.setdefault((place, proxy), []).append(number)
+            change = work.changes[number]
+            kind = place, "proxy" in change.instruction.words, same.only_orders(change)
+            rounds.setdefault(kind, []).append(number)
     for members in rounds.values():
         for group in _groups(work, same, members):
             for number, result in _at_once(work, same, group):

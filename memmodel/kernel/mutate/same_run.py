@@ -76,7 +76,12 @@ class SameRun:
     def _orders(self, label: Label, number: int) -> bool:
         if isinstance(label, Barrier):
             return label.domain in OF_THREADS and not label.reduces and number in self._alone
-        return isinstance(label, Fence | ProxyFence | Mark | GroupWait) or _action(label) is Action.INVAL
+        return isinstance(label, Fence | ProxyFence | Mark | GroupWait)
+
+    def keeps_others(self, change: Mutation) -> bool:
+        """True if what is wrong with a kernel with this change still is with more changes of its kind: those that only
+        take order away, and those that leave an object valid. With an inval goes what is wrong with the inval."""
+        return self.only_orders(change) or _invalidates(change.instruction)
 
     @cached_property
     def _alone(self) -> frozenset[int]:
@@ -222,7 +227,7 @@ class SameRun:
             return False
         if all(_action(label) is Action.TEST for label in labels):
             return self._polls(change.instruction)
-        return self.only_orders(change)
+        return self.keeps_others(change)
 
     def _polls(self, test: PtxInstruction) -> bool:
         """True if a test is repeated until it returns true, and no wait depends on it."""
@@ -236,6 +241,12 @@ def commits(instruction: PtxInstruction) -> bool:
     """True if an instruction closes a group and does nothing else. Without it, waits for groups wait for less."""
     steps = lowered(instruction).ops
     return bool(steps) and all(isinstance(step, CommitGroup) for step in steps)
+
+
+def _invalidates(instruction: PtxInstruction) -> bool:
+    """True if an instruction ends the life of an mbarrier object."""
+    labels = _labels(instruction)
+    return bool(labels) and all(_action(label) is Action.INVAL for label in labels)
 
 
 def _labels(instruction: PtxInstruction) -> list[Label]:
