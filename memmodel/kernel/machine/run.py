@@ -142,7 +142,7 @@ class Scheduler:
         machine, starves = self.machine, self.machine.schedule.starves
         machine.next_round()
         self._rounds += 1
-        progress, version = False, machine.version
+        progress, version, idle = False, machine.version, machine.idle
         others = [warp for warp in waiting if not warp.slow]
         for warp in others:
             progress |= self._turn(warp)
@@ -155,7 +155,8 @@ class Scheduler:
             self._starved += min(1 + (machine.version - version) // WRITES, MOST_WRITES)
             return progress
         for warp in waiting:
-            if warp.slow and (machine.version == version or self._rounds % PATIENCE == 0 or starves):
+            unchanged = machine.version - version == machine.idle - idle
+            if warp.slow and (unchanged or self._rounds % PATIENCE == 0 or starves):
                 progress |= self._turn(warp)
         return progress
 

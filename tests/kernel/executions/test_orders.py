@@ -489,3 +489,19 @@ def test_a_lane_that_is_held_back_with_the_lock_goes_on(threads: int) -> None:
     assert {finding.rule for finding in judged(EACH_LANE.format(fence=""), threads, init="zero").findings} == {
         "data-race"
     }
+
+
+def test_a_late_warp_has_its_turn_while_others_poll_with_fences() -> None:
+    """Fences that a waiting thread executes again and again are no change: a slow warp is not left out for them."""
+    body = (
+        "setp.lt.u32 %p1, %r0, 32;\n@%p0 mbarrier.init.shared::cta.b64 [%r4], 32;\nbar.sync 0;\n@%p1 bra GIVE;\n"
+        "WAIT: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;\nfence.acq_rel.cta;\n@!%p2 bra WAIT;\n"
+        "ld.shared.u32 %r10, [%r2];\nbra DONE;\n"
+        "GIVE: @%p0 st.shared.u32 [%r2], %r0;\nbar.warp.sync 0xffffffff;\nfence.acq_rel.cta;\n"
+        "mbarrier.arrive.shared::cta.b64 _, [%r4];\nDONE:"
+    )
+    read = module(body)
+    waits = frozenset(it.number for it in entry(read).body or () if it.opcode.startswith("mbarrier.try_wait"))
+    for number in range(8):
+        trace = run_launch(read, entry(read), launch(), Schedule(slow=f"slow {number}", truthful=waits))
+        assert not trace.problems
