@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from memmodel.base.words import WordList
-from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess
+from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess, each_once
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.objects import ObjectStep
@@ -116,10 +116,8 @@ class LaunchTrace:
         return len(self.single) + sum(len(lanes.firsts) for lanes in self.lanes)
 
     def weak(self, blocks: Container[Block] | None = None) -> Iterator[WeakAccess]:
-        """The weak accesses, or those to some blocks."""
+        """The weak accesses, or those to some blocks; of those that stand there twice the first."""
         for access in self.single:
             if blocks is None or access.block in blocks:
                 yield access
-        for lane_accesses in self.lanes:
-            if blocks is None or lane_accesses.block in blocks:
-                yield from lane_accesses.each()
+        yield from each_once(row for row in self.lanes if blocks is None or row.block in blocks)
