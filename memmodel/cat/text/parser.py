@@ -52,7 +52,7 @@ class _Parser(ExpressionParser):
         title, heading = self.title()
         if self.next.sort is Lexeme.END:
             hint = "a model is made of definitions (let) and checks (acyclic, irreflexive, empty)"
-            raise InputError(f"{self.source.name}: has no statement", hint=hint)
+            raise InputError("the model has no statement", self.source.span(0, 0), hint, show_line=False)
         statements = self.statements()
         if self.index < len(self.tokens) - 1:
             self.no_statement(self.next)

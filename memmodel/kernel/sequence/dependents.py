@@ -105,25 +105,26 @@ class OverlappingLaunch:
         for number, access in enumerate(trace.single):
             own, others = moments.get(access.thread, never), earliest[access.thread]
             if access.issue is None:
-                sure = number >= own.single, access.epoch == 0 or number < others.single
-                waited = behind.waited(*sure, access.thread, access.epoch)
+                before_all = access.epoch == 0 or number < others.single
+                waited = behind.waited(number >= own.single, before_all, access.thread, access.epoch)
             else:
                 order = access.issue.order or 0
-                sure = order >= own.events, order == 0 or access.issue.time < others.time
-                waited = behind.waited(*sure, access.thread, order)
+                before_all = order == 0 or access.issue.time < others.time
+                waited = behind.waited(order >= own.events, before_all, access.thread, order)
             yield access.at, access.label, waited, access.block, access.first, access.size, access.thread
         for number, row in enumerate(trace.lanes):
             for first, thread, epoch in zip(row.firsts, row.threads, row.epochs, strict=True):
                 own, others = moments.get(thread, never), earliest[thread]
-                waited = behind.waited(number >= own.lanes, epoch == 0 or number < others.lanes, thread, epoch)
+                before_all = epoch == 0 or number < others.lanes
+                waited = behind.waited(number >= own.lanes, before_all, thread, epoch)
                 yield row.at, row.label, waited, row.block, first, row.size, thread
         for thread_run in trace.threads:
             own, others = moments.get(thread_run.number, never), earliest[thread_run.number]
             for event in thread_run.strong():
                 whole = event.issue or event
                 order = whole.order or 0
-                sure = order >= own.events, order == 0 or whole.time < others.time
-                waited = behind.waited(*sure, thread_run.number, order)
+                before_all = order == 0 or whole.time < others.time
+                waited = behind.waited(order >= own.events, before_all, thread_run.number, order)
                 assert event.block is not None
                 yield event.at, event.label, waited, event.block, event.first, event.size, thread_run.number
 
@@ -160,11 +161,11 @@ class AfterWaits:
         self._case, self._trace, self._moments = case, trace, moments
         self._known: dict[tuple[int, int], bool] = {}
 
-    def waited(self, own: bool, none: bool, thread: int, events: int) -> Waited:
-        """Whether an access comes after a wait. `own`: after one of its thread; `none`: before all that it may come
-        after. `events`: how many its thread had before it.
+    def waited(self, own: bool, before_all: bool, thread: int, events: int) -> Waited:
+        """Whether an access comes after a wait. `own`: after one of its thread; `before_all`: before each wait that may
+        order it. `events`: how many its thread had before it.
         """
-        if own or none:
+        if own or before_all:
             return Waited.YES if own else Waited.NO
         judge = self._judge
         if judge is None:
