@@ -106,7 +106,7 @@ def every_error(
             break
         except InputError as other:
             error = other
-        if error.span is None:  # such as that of a text in which nothing is left
+        if error.span is None or error.span.end == 0:  # about the text as a whole: nothing is left in it
             break
     return _joined(errors)
 
