@@ -27,7 +27,7 @@ from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.order.fences import BASE
 from memmodel.kernel.order.judging import RunJudge, problems
 from memmodel.kernel.order.last_writes import stores_matter
-from memmodel.kernel.order.verdict import HARMLESS, KernelReading
+from memmodel.kernel.order.verdict import KernelReading
 from memmodel.kernel.trace.launch import ChoiceKind, LaunchTrace
 from memmodel.kernel.trace.problems import ASSERTION, TRAP, Refused
 
@@ -245,9 +245,11 @@ class OtherExecutions:
         ready = ready_run(case, run, self.waits, chosen)
         case.effort.events += len(ready.run.execution.events)
         judgement = judged_run(case, ready, chosen).judgement
-        serious = any(finding.rule not in HARMLESS for finding in judgement.findings)
+        serious = any(not finding.harmless for finding in judgement.findings)
         if not ready.waits_are_sure or judgement.open or serious:
             search.why_not = search.why_not or self._weak(search, run, chosen)
+        elif {finding.key for finding in judgement.findings} - {finding.key for finding in report.verdict.findings}:
+            self._weak(search, run, chosen)  # harmless: whether the run is an execution may stay open
         search.note(run, ready.run.order(case.model, fences=False), in_time=False)
 
     def _weak(self, search: ReadsFrom, run: LaunchTrace, chosen: frozenset[int]) -> str:

@@ -1,7 +1,7 @@
 """The representative run: the launch, run once.
 
 In: `KernelCase`. Out: `FirstRun`. Settled here: a test of an mbarrier object that its thread does not repeat after a
-failure returns false where the thread would wait for ever. Tests outside of polling loops fail a few times before they
+failure, or not of the same phase, returns false where the thread would wait for ever. Tests outside of polling loops fail a few times before they
 wait, if no failure of any of them changes anything.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from memmodel.answer import HANG
 from memmodel.kernel.check.case import KernelCase
 from memmodel.kernel.flow.paths import fails_back
-from memmodel.kernel.flow.polling import complaints
+from memmodel.kernel.flow.polling import ANOTHER_TEST, complaints
 from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.problems import Refused
@@ -33,11 +33,13 @@ def first_schedule(case: KernelCase) -> Schedule:
 
 def first_run(case: KernelCase) -> FirstRun:
     """The run of the first schedule. If threads wait for ever in it at a test that they would not repeat after a
-    failure, the run in which this test returns false. Raises Refused.
+    failure, or repeat with another operand, the run in which this test returns false. Raises Refused.
     """
     schedule = first_schedule(case)
     trace = case.run(schedule)
-    single_tests = frozenset(at for at in _stuck(trace) & frozenset(trace.tests) if not fails_back(case.entry, at))
+    stuck = _stuck(trace) & frozenset(trace.tests)
+    others = {test.number for test, why in complaints(case.entry, stuck, trace.awaits) if why == ANOTHER_TEST}
+    single_tests = frozenset(at for at in stuck if at in others or not fails_back(case.entry, at))
     if not single_tests:
         return FirstRun(schedule, trace)
     honest = replace(schedule, truthful=single_tests)

@@ -18,6 +18,8 @@ from memmodel.kernel.flow.paths import failing
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import Special
 
+ANOTHER_TEST = "the loop changes what it tests"
+
 
 def complaints(
     entry: PtxFunction, tests: Iterable[int], awaits: Mapping[int, frozenset[int]] | None = None
@@ -35,7 +37,7 @@ def complaints(
         why, changed = failing(body, number, result[0])
         changed -= computed_again(entry, number, changed, result[0])
         if why is None and not changed.isdisjoint(test.sources):
-            why = "the loop changes what it tests"
+            why = ANOTHER_TEST
         if why is None:
             behind = _succeeding(body, number, result[0])
             if any(changed & liveness(entry)[after] - set(result) for after in behind):

@@ -290,3 +290,12 @@ def test_atomic_operations_that_stand_for_loads(load: str, sem: str, fence: str,
         for mine, theirs in ("xy", "yx")
     ]
     assert rules(threads(*bodies), 2) == found
+
+
+@pytest.mark.parametrize(("value", "found"), [(1, {"equal-store-race"}), (2, RACE)])
+def test_equal_stores_in_an_execution_that_no_schedule_shows(value: int, found: set[str]) -> None:
+    """The flag that is read is an older one; so nothing orders the stores of the data."""
+    data = "st.global.u32 [%d0+64], {};\n"
+    seen = "ld.acquire.gpu.global.u32 %r20, [x];\nsetp.eq.u32 %p3, %r20, 0;\n"
+    other = seen + data.format(value) + "@%p3 bra END;\nld.global.u32 %r21, [%d0+64];"
+    assert rules(threads(data.format(1) + store("x", sem="release"), other), 2) == found

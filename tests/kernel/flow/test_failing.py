@@ -114,3 +114,26 @@ def test_values_that_a_failure_leaves_are_equal_to_nothing() -> None:
     own = LOOP.format(**{**USUAL, **change, "before": "ld.global.b32 %r34, [%d0];", "failed": ""})
     verdict = judged(own, 64, before=TEST.replace("INSIDE", ""))
     assert {one.rule for one in verdict.findings} == {"equal-store-race"}
+
+
+EITHER_PHASE = """
+@%p0 mbarrier.init.shared.b64 [%r4], 1;
+mov.u32 %r32, 0;
+bar.sync 0;
+setp.ge.u32 %p1, %r0, 32;
+@%p1 bra X;
+@%p0 mbarrier.arrive.shared::cta.b64 %d5, [%r4];
+bra DONE;
+X: mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r4], 0;
+@!%p5 bra X;
+W: xor.b32 %r32, %r32, 1;
+mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r4], {parity};
+@!%p5 bra W;
+DONE:
+"""
+
+
+@pytest.mark.parametrize(("parity", "hangs"), [("%r32", False), ("0", False), ("1", True)])
+def test_a_loop_that_tests_another_phase_in_each_round_does_not_hang(parity: str, hangs: bool) -> None:
+    """The test of a phase that has not begun is false, and the next round tests the one that has ended."""
+    assert ("hang" in {one.rule for one in judged(EITHER_PHASE.format(parity=parity), 64).findings}) == hangs
