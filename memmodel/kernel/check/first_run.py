@@ -1,8 +1,8 @@
 """The representative run: the launch, run once.
 
 In: `KernelCase`. Out: `FirstRun`. Settled here: a test of an mbarrier object that its thread does not repeat after a
-failure, or not of the same phase, returns false where the thread would wait for ever. Tests outside of polling loops fail a few times before they
-wait, if no failure of any of them changes anything.
+failure, or not of the same phase, returns false where the thread would wait for ever. Tests outside of polling loops
+fail a few times before they wait, if no failure of any of them changes anything.
 """
 
 from __future__ import annotations
