@@ -5,7 +5,6 @@ In: LaunchTrace, Model. Out: `Judgement`. Settled here: the races that have a na
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -14,17 +13,10 @@ from time import process_time
 
 from memmodel.base.labels import (
     Access,
-    Allocates,
-    Allocation,
     Family,
     InitialWrite,
-    Label,
-    Mark,
-    Marker,
-    Mbarrier,
     Role,
     Side,
-    Signal,
     side_of,
 )
 from memmodel.base.relations import ONWARD
@@ -44,9 +36,9 @@ from memmodel.kernel.order.graph import Graph, ends_of
 from memmodel.kernel.order.last_writes import CausalOrder, last_writes
 from memmodel.kernel.order.missing_order import Missing, Ways
 from memmodel.kernel.order.open_reads import meeting, notes_on
+from memmodel.kernel.order.places import Places
 from memmodel.kernel.order.verdict import EQUAL_STORES, HARMLESS, SAME_STORE, FindingKey, FindingPlace, KernelFinding
-from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess, done_by
-from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.accesses import WeakAccess, done_by
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import ChoiceKey, LaunchTrace
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
@@ -55,8 +47,6 @@ from memmodel.source import in_lines
 AnyAccess = TraceEvent | WeakAccess
 MOST_COMPARED = 12
 """How many similar findings are compared: the one with the shortest way between its accesses is shown."""
-STAGES = 16
-"""An instruction that comes back to at most this number of places walks round a ring; the places are its stages."""
 ORDER = "happens"
 """The definition of a model that orders what has happened."""
 
@@ -113,7 +103,7 @@ class RunJudge:
         self.execution = self.graph.execution()
 
         self._certain_executions: dict[frozenset[int], Execution] = {}
-        self._visited: dict[int, dict[int, Visits]] = {}
+        self._places = Places(run, self.roles, self.graph, self.body)
         self._base: tuple[Model, Rows | None] | None = None
         """The model that base causality was asked of last, with the answer."""
         self._may_rerun = True
@@ -385,10 +375,10 @@ class RunJudge:
     def _finding(self, rule: str, where: str, missing: Missing | None, left: int, right: int) -> KernelFinding:
         ends = (left, right) if missing is None else (missing.first, missing.second)
         kind = kind_of("data-race" if rule in (EQUAL_STORES, SAME_STORE) else rule).value
-        finding = KernelFinding(rule, kind, "", self._places(*ends), where, events=ends)
+        finding = KernelFinding(rule, kind, "", self._places.of(*ends), where, events=ends)
         if missing is not None:
             finding.reason, finding.missing = missing.reason.value, missing.text
-            finding.way, finding.steps = tuple(self.place(n) for n in missing.way), missing.way
+            finding.way, finding.steps = tuple(map(self._places.place, missing.way)), missing.way
             finding.mentioned = missing.mentioned
         return finding
 
@@ -423,96 +413,6 @@ class RunJudge:
         unknown = {at for pair in self.graph.pairs for both in pair.unknown for at in both}
         return Stores(self.run, self._chosen, frozenset(unknown), self.roles.who)
 
-    def _places(self, first: int, second: int) -> tuple[FindingPlace, ...]:
-        """The two ends of a finding, or its only one. An event stands for accesses of equal threads to many bytes: if
-        those that it was made from are no example of this pair, the ends are of the threads that met there.
-        """
-        origins = self.graph.origins[first], self.graph.origins[second]
-        index = self.graph.pair_of.get(ends_of(first, second))
-        threads = [origin.thread for origin in origins]
-        if index is not None and first != second:
-            pair = self.graph.pairs[index]
-            uses = (pair.left, pair.right) if pair.left.at == origins[0].at else (pair.right, pair.left)
-            met = [use.thread for use in uses]
-            if self._how(*threads) != self._how(*met):
-                threads = met
-        ends = dict(zip((first, second), threads, strict=True))
-        return tuple(self.place(number, thread) for number, thread in ends.items())
-
-    def _how(self, first: int, second: int) -> str:
-        """The narrowest group that has two threads."""
-        return self.roles.related(self.run.threads[first], self.run.threads[second])
-
-    def place(self, number: int, by: int | None = None) -> FindingPlace:
-        """The instruction and the thread of an event of the graph. `by`: an equal thread, to be named in its place."""
-        origin = self.graph.origins[number]
-        thread = self.run.threads[origin.thread if by is None else by]
-        point = self.graph.points[number]
-        role = self.roles.who[thread.number][2]
-        turn = self.turn(number)
-        what = describe(point.label)
-        who = thread.cta, thread.warp, thread.lane, thread.number, role, turn
-        return FindingPlace(self.body[origin.at], what, *who, self._stage(number))
-
-    def turn(self, number: int) -> int:
-        """How often the thread had executed the instruction of an event before it, as far as traces show."""
-        origin = self.graph.origins[number]
-        use, event = origin.use, self.graph.events.get(number)
-        if use is not None and use.issue is None and use.event is None:
-            return self._rounds(origin.thread, origin.at, use.epoch)
-        if use is not None:
-            event = use.issue or use.event
-        if event is not None and event.issue is not None:
-            event = event.issue
-        if event is None:
-            return 0
-        # Where lanes meet at an instruction, it has events of other kinds, too.
-        before = self.run.threads[origin.thread].events[: event.order]
-        return sum(1 for other in before if other.at == origin.at and other.label == event.label)
-
-    def _stage(self, number: int) -> int:
-        """The place in a ring that an access or an operation on an object is about, from 0; -1 if there is no ring."""
-        origin, use = self.graph.origins[number], self.graph.origins[number].use
-        if use is not None and use.event is None:
-            block, first = (use.parts[0].block, use.parts[0].first) if use.parts else (None, -1)
-            visits = self._visits(origin.thread, origin.at)[1]
-        else:
-            event = self.graph.events.get(number)
-            block, first = (None, -1) if event is None else (event.block, event.first)
-            events = self.run.threads[origin.thread].events
-            visits = Counter((event.block, event.first) for event in events if event.at == origin.at)
-        places = Counter({at: count for (where, at), count in visits.items() if where is block is not None})
-        comes_back = 1 < len(places) <= STAGES and places.total() > len(places)
-        return sorted(places).index(first) if comes_back and first in places else -1
-
-    @cached_property
-    def _weak_by_instruction(self) -> dict[int, list[WeakAccess | LaneAccesses]]:
-        by_instruction = dict[int, list[WeakAccess | LaneAccesses]]()
-        for access in self.run.single:
-            by_instruction.setdefault(access.at, []).append(access)
-        for lane_accesses in self.run.lanes:
-            by_instruction.setdefault(lane_accesses.at, []).append(lane_accesses)
-        return by_instruction
-
-    def _visits(self, thread: int, at: int) -> Visits:
-        """The weak accesses of a thread by an instruction."""
-        if at not in self._visited:
-            visited = self._visited[at] = dict[int, Visits]()
-            for accesses in self._weak_by_instruction.get(at, ()):
-                for access in accesses.each() if isinstance(accesses, LaneAccesses) else (accesses,):
-                    epochs, firsts = visited.setdefault(access.thread, (set(), Counter()))
-                    epochs.add(access.epoch)
-                    firsts[access.block, access.first] += 1
-        return self._visited[at].get(thread, (set(), Counter()))
-
-    def _rounds(self, thread: int, at: int, epoch: int) -> int:
-        """The number of earlier epochs of the thread in which the instruction made weak accesses."""
-        return sum(visit < epoch for visit in self._visits(thread, at)[0])
-
-
-Visits = tuple[set[int], Counter[tuple[Block | None, int]]]
-"""Of weak accesses, their epochs, and the memory and first byte of each."""
-
 
 def _both_write(graph: Graph, first: int, second: int) -> bool:
     return all(side_of(graph.points[event].label) is Side.WRITE for event in (first, second))
@@ -527,25 +427,3 @@ def add(findings: list[KernelFinding], finding: KernelFinding) -> bool:
             return False
     findings.append(finding)
     return True
-
-
-def describe(label: Label) -> str:
-    """An event in words."""
-    if isinstance(label, Access):
-        what = "reads" if label.side is Side.READ else "writes"
-        how = [] if label.proxy.value == "generic" else [f"through the {label.proxy.value} proxy"]
-        return " ".join([what, *how, *(["asynchronously"] if label.asynchronous else [])])
-    if isinstance(label, Mbarrier | Signal):
-        return label.action.value
-    if isinstance(label, Allocates):
-        return DONE_TO_TENSOR_MEMORY[label.what]
-    if isinstance(label, Mark):
-        return "ends its thread" if label.what is Marker.EXIT else label.what.value
-    return type(label).__name__.lower()
-
-
-DONE_TO_TENSOR_MEMORY = {
-    Allocation.ALLOC: "allocates tensor memory",
-    Allocation.DEALLOC: "frees tensor memory",
-    Allocation.RELINQUISH: "gives up the permit to allocate tensor memory",
-}
