@@ -55,6 +55,16 @@ def ordered(members: Sequence[int], within: Sequence[int]) -> Rows:
     return rows
 
 
+def rows_without(rows: Rows, gone: int) -> Rows:
+    """A relation without the events in `gone`."""
+    if not any(rows):
+        return rows
+    left = [row & ~gone if row & gone else row for row in rows]
+    for event in bits(gone):
+        left[event] = 0
+    return left
+
+
 def pairs_of(rows: Sequence[int]) -> list[tuple[int, int]]:
     """The pairs of a relation."""
     return [(a, b) for a, row in enumerate(rows) for b in bits(row)]

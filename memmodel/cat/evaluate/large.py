@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 
 from memmodel.base.graphs import reached
-from memmodel.base.rows import Rows, bits, range_of
+from memmodel.base.rows import Rows, bits, range_of, rows_without
 from memmodel.cat.evaluate.evaluator import Evaluator, Known, nothing_known
 from memmodel.cat.evaluate.graph import ExpressionGraph
 from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of, rows_of
+
+POINTWISE = ("base", "empty", "|", "&", "\\", "~", "[]", "^-1", "?", "product")
+"""Operators whose value for a pair follows from the values of their operands for the pair, turned round or not."""
 
 LARGE = 6_000
 """Events of an execution of which not all values are kept: each may take as many bits as there are pairs."""
@@ -28,6 +31,7 @@ class LargeEvaluator(Evaluator[Value]):
         self.kept: frozenset[int] = frozenset()
         self.left: list[int] = []
         self._doing: list[int] = []
+        self._pointwise: dict[int, bool] = {}
 
     def within(self, members: tuple[Value, ...]) -> Evaluator[Value]:
         inside = super().within(members)
@@ -39,6 +43,8 @@ class LargeEvaluator(Evaluator[Value]):
         value: Value | None = self._values.get(number)
         if value is None:
             value = self._known(number)
+            if value is not None:
+                self._values[number] = value
         if value is None and (number in self.kept or self.nodes[number].op == "recursion"):
             self._doing.append(number)
             value = self._values[number] = self.evaluate(number)
@@ -54,10 +60,35 @@ class LargeEvaluator(Evaluator[Value]):
         """Drop the values of this node and of all that were made later."""
         self._values = {number: value for number, value in self._values.items() if number < first}
 
-    def take_over(self, other: LargeEvaluator, changed: AbstractSet[str]) -> None:
-        """Take the values of another execution of the same events. `changed`: the base names that differ there."""
-        nodes, values = self.nodes, other._values.items()
-        self._values = {number: value for number, value in values if nodes[number].bases.isdisjoint(changed)}
+    def take_over(self, other: LargeEvaluator, changed: AbstractSet[str], gone: int = 0) -> None:
+        """Take the values of another execution. `changed`: the base names that differ there; `gone`: the events that it
+        has and this one has not. To leave out events then leaves them out of a value that is made from base names pair
+        by pair, and may do more to others.
+        """
+        nodes, values = self.nodes, other._values
+        if not gone:
+            self._values = {
+                number: value for number, value in values.items() if nodes[number].bases.isdisjoint(changed)
+            }
+            return
+
+        def known(number: int) -> Value | None:
+            value = values.get(number)
+            if value is None or not other.is_pointwise(number) or not nodes[number].bases.isdisjoint(changed):
+                return None
+            return value & ~gone if isinstance(value, int) else rows_without(value, gone)
+
+        self._known = known
+
+    def is_pointwise(self, number: int) -> bool:
+        """True if what a node says of an event or a pair follows from what base names say of the same one."""
+        known = self._pointwise.get(number)
+        if known is None:
+            node = self.nodes[number]
+            selects = node.op == ";" and any(self.nodes[operand].op == "[]" for operand in node.operands)
+            known = (selects or node.op in POINTWISE) and all(map(self.is_pointwise, node.operands))
+            self._pointwise[number] = known
+        return known
 
     def forget(self) -> None:
         """Of a large execution, drop the values that no present or later expression needs: the values of all

@@ -13,11 +13,12 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import astuple, dataclass
 from functools import cache
+from typing import NamedTuple
 
 from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cat.evaluate.graph import ExpressionGraph, Node, StoredGraph, StoredNodes, parts_of
 from memmodel.cat.evaluate.large import LargeEvaluator
-from memmodel.cat.evaluate.rows import apart, reported
+from memmodel.cat.evaluate.rows import Value, apart, pairs_in, reporting
 from memmodel.cat.kept import kept_text
 from memmodel.cat.load import load_model
 from memmodel.cat.syntax import Check, Model
@@ -137,6 +138,13 @@ FlagPairs = dict[str, list[tuple[int, int]]]
 """Pairs of events by the flag that reports them."""
 
 
+class MayReport(NamedTuple):
+    """The flags that may report more, or fewer pairs, under a reading."""
+
+    more: set[str]
+    fewer: set[str]
+
+
 class OtherFlags:
     """The flags of readings in one execution. `evaluator`: has the values of the default model's `checks` there, by
     the nodes of its `graph`; those that it keeps are compared."""
@@ -148,16 +156,21 @@ class OtherFlags:
         self._default = {check.name: check for check in self._readings.checks[DEFAULT_MODEL]}
         self._nodes = self._readings.graph.nodes
         self._made: dict[int, int] = {}
+        self._same: dict[str, dict[tuple[int, int], int | None]] = {}
+        """By reading, the nodes that stand for pairs of an expression of the default and one of the reading."""
+        self._may: dict[str, MayReport] = {}
+        self._by_default: dict[str, Value] = {}
+        """What each flag of the default reports, as far as it was asked for."""
 
     def added_by_readings(self) -> Iterator[tuple[str, FlagPairs]]:
         """For each reading, what its flags report and those of the default do not."""
         for reading in self._readings.readings:
-            yield reading, self._reported(reading, self._may_report(reading, more=True), more=True)
+            yield reading, self._reported(reading, self._may_report(reading).more, more=True)
 
     def fewer(self, names: AbstractSet[str]) -> Iterator[tuple[str, FlagPairs]]:
         """For each reading, what some flags of the default report and those of the reading do not."""
         for reading in self._readings.readings:
-            yield reading, self._reported(reading, self._may_report(reading, more=False) & names, more=False)
+            yield reading, self._reported(reading, self._may_report(reading).fewer & names, more=False)
 
     def possible(self, fewer: AbstractSet[str] | None) -> Iterator[str]:
         """The readings whose flags may report more; or `fewer`, some flags. No closure is evaluated: where a reading
@@ -165,8 +178,8 @@ class OtherFlags:
         """
         more = fewer is None
         for reading in self._readings.readings:
-            names = self._may_report(reading, more=more)
-            names = names if fewer is None else names & fewer
+            may = self._may_report(reading)
+            names = may.more if fewer is None else may.fewer & fewer
             same: dict[tuple[int, int], int | None] = {}
             for check in self._checks_of(reading, names):
                 number = self._other(self._default[check.name].node, check.node, same, closures=False)
@@ -174,22 +187,31 @@ class OtherFlags:
                     yield reading
                     break
 
-    def _may_report(self, reading: str, *, more: bool) -> set[str]:
-        """The flags that may report more under a reading, or fewer, by the expressions in which it differs."""
-        flags: set[str] = set()
+    def _may_report(self, reading: str) -> MayReport:
+        """The flags that may report more under a reading, and fewer, by the expressions in which it differs."""
+        if reading not in self._may:
+            self._may[reading] = self._growing(reading)
+        return self._may[reading]
+
+    def _growing(self, reading: str) -> MayReport:
+        may = MayReport(set(), set())
         for difference in self._readings.differences[reading]:
             pair = difference.default, difference.reading
             if any(self._nodes[node].open for node in pair):
-                return set(self._default)
+                return MayReport(set(self._default), set(self._default))
             parts = apart(*(self._evaluator.value(self._node(node)) for node in pair))
             grows, shrinks = (not self._evaluator.rows.is_empty(part) for part in parts)
-            up, down = (difference.grown, difference.shrunk)[:: 1 if more else -1]
-            flags.update((*(up if grows else ()), *(down if shrinks else ())))
-        return flags
+            for changes, more, fewer in (
+                (grows, difference.grown, difference.shrunk),
+                (shrinks, difference.shrunk, difference.grown),
+            ):
+                may.more.update(more if changes else ())
+                may.fewer.update(fewer if changes else ())
+        return may
 
     def _reported(self, reading: str, names: AbstractSet[str], *, more: bool) -> FlagPairs:
         """What flags report under a reading and not under the default, or the other way."""
-        pairs, same = {}, dict[tuple[int, int], int | None]()
+        pairs, same = {}, self._same.setdefault(reading, {})
         for check in self._checks_of(reading, names):
             number = self._other(self._default[check.name].node, check.node, same)
             pairs[check.name] = [] if number is None else self._pairs(check.name, number, more=more)
@@ -200,9 +222,12 @@ class OtherFlags:
 
     def _pairs(self, name: str, number: int, *, more: bool) -> list[tuple[int, int]]:
         """What a flag whose body has become another node reports and that of the default does not, or the other way."""
-        nodes = self._node(self._default[name].node), number
-        mine, theirs = (set(reported(self._checks[name], self._evaluator.value(node))) for node in nodes)
-        return sorted(theirs - mine if more else mine - theirs)
+        theirs = reporting(self._checks[name], self._evaluator.value(number))
+        if name not in self._by_default:
+            value = self._evaluator.value(self._node(self._default[name].node))
+            self._by_default[name] = reporting(self._checks[name], value)
+        added, gone = apart(self._by_default[name], theirs)
+        return pairs_in(added if more else gone)
 
     def _node(self, stored: int) -> int:
         """The node of the default's graph that an expression of the stored graph is."""

@@ -127,18 +127,23 @@ class RowAlgebra(Algebra[Value]):
 
 
 def reported(check: Check, value: Value) -> list[tuple[int, int]]:
-    """The pairs that a raised flag speaks of: of a negated check those that break it, otherwise none.
+    """The pairs that a raised flag speaks of. An event of a set counts as a pair with itself."""
+    return pairs_in(reporting(check, value))
 
-    An event of a set counts as a pair with itself; `~acyclic` reports the pairs that lie on a cycle.
+
+def reporting(check: Check, value: Value) -> Value:
+    """The part of its value that a raised flag speaks of: of a negated check what breaks it, otherwise nothing. Of
+    `~acyclic` these are the pairs that lie on a cycle.
     """
     if not check.negated:
-        return []
-    if isinstance(value, int):
-        return [(event, event) for event in bits(value)]
-    pairs = rows.pairs_of(value)
-    if check.kind == "empty":
-        return pairs
+        return 0
+    if isinstance(value, int) or check.kind == "empty":
+        return value
     if check.kind == "irreflexive":
-        return [(a, b) for a, b in pairs if a == b]
-    reach = rows.closure(value)
-    return [(a, b) for a, b in pairs if reach[b] >> a & 1]
+        return [row & 1 << event for event, row in enumerate(value)]
+    return list(map(and_, value, rows.inverse(rows.closure(value))))
+
+
+def pairs_in(value: Value) -> list[tuple[int, int]]:
+    """The pairs of a value, in their order."""
+    return [(event, event) for event in bits(value)] if isinstance(value, int) else rows.pairs_of(value)

@@ -13,7 +13,7 @@ run up to there is the same. That no flag reports anything shows nothing: the mu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from memmodel.base.labels import (
@@ -31,9 +31,8 @@ from memmodel.base.labels import (
     Signal,
 )
 from memmodel.base.points import BarrierId
-from memmodel.base.rows import Rows, bits
 from memmodel.cat.syntax import Model
-from memmodel.concrete.execution import Execution, FixedPart
+from memmodel.concrete.less_events import without
 from memmodel.isa.lowered import lowered
 from memmodel.kernel.check.so_far import JudgedRun
 from memmodel.kernel.flow.polling import complaints
@@ -60,6 +59,7 @@ class SameRun:
     def __init__(self, run: RunJudge, model: Model, flags: Flags, known: frozenset[FindingKey]) -> None:
         self._run, self._model, self._known = run, model, known
         self._raised = frozenset(run.raised(flags))
+        self._whole = flags if flags.execution is run.execution else Flags(model, run.execution, flags)
 
     def only_orders(self, change: Mutation) -> bool:
         """True if a change takes order away and does nothing else. What is wrong with any kernel that is changed so is
@@ -101,20 +101,19 @@ class SameRun:
     def new_findings(self, *changes: Mutation) -> list[KernelFinding] | None:
         """What a flag reports in the execution of a kernel with these changes that the run is, and not in the kernel;
         None if there is no such execution."""
-        execution = self._execution(changes)
-        if execution is None:
+        flags = self._flags(changes)
+        if flags is None:
             return None
-        return self._run.first_shown(Flags(self._model, execution), self._raised, self._known)
+        return self._run.first_shown(flags, self._raised, self._known)
 
     def shows(self, changes: Sequence[Mutation]) -> bool:
         """True if something is new with these changes: a finding, or a condition that is open. Those of which the run
         is no execution, and which only take order away, are left out: what is wrong without them is wrong with them.
         """
         asked = [it for it in changes if not self.only_orders(it) or self._has_execution(it)]
-        execution = self._execution(asked) if asked else None
-        if execution is None:
+        flags = self._flags(asked) if asked else None
+        if flags is None:
             return False
-        flags = Flags(self._model, execution)
         return bool(self._run.first_shown(flags, self._raised, self._known)) or bool(
             self._run.violated_counts(flags, self._events(asked)) - self._uncounted
         )
@@ -135,7 +134,8 @@ class SameRun:
         """True if the run is an execution of the kernel with this change."""
         return bool(self._new_labels(change)) if change.what != REMOVED else self._removed((change,)) is not None
 
-    def _execution(self, changes: Sequence[Mutation]) -> Execution | None:
+    def _flags(self, changes: Sequence[Mutation]) -> Flags | None:
+        """The flags of the execution that the run is; None if it is none."""
         removed = self._removed([change for change in changes if change.what == REMOVED])
         if removed is None:
             return None
@@ -147,7 +147,9 @@ class SameRun:
                     return None
                 labels |= changed
         execution = self._run.graph.with_labels(self._run.execution, labels) if labels else self._run.execution
-        return _without(execution, removed) if removed.events else execution
+        if removed.events:
+            execution = without(execution, removed.events, {MISCOUNTED: removed.undefined})
+        return Flags(self._model, execution, self._whole)
 
     def _events(self, changes: Sequence[Mutation]) -> int:
         """The events of the instructions that are changed."""
@@ -208,7 +210,7 @@ class SameRun:
 
     @cached_property
     def _uncounted(self) -> frozenset[str]:
-        return self._run.violated_counts(Flags(self._model, self._run.execution), 0)
+        return self._run.violated_counts(self._whole, 0)
 
     def _new_labels(self, change: Mutation) -> dict[int, Label]:
         """The labels of the events of a weakened instruction; none if anything else differs."""
@@ -275,37 +277,3 @@ class _Removed:
 
     events: int
     undefined: int
-
-
-class _LessEvents(FixedPart):
-    """The fixed part of an execution without some of its events, which stay as numbers that nothing relates."""
-
-    def __init__(self, frame: FixedPart, gone: int) -> None:
-        self._frame, self._gone, self.events, self.count = frame, gone, frame.events, frame.count
-
-    def set(self, name: str) -> int:
-        return self._frame.set(name) & ~self._gone
-
-    def relation(self, name: str) -> Rows:
-        return _rows_without(self._frame.relation(name), self._gone)
-
-
-def _without(execution: Execution, removed: _Removed) -> Execution:
-    """An execution without some events."""
-    gone = removed.events
-    sets = {name: mask & ~gone for name, mask in execution.chosen_sets.items()}
-    return replace(
-        execution,
-        frame=_LessEvents(execution.frame, gone),
-        chosen_sets=sets | {MISCOUNTED: sets[MISCOUNTED] | removed.undefined},
-        chosen_relations={name: _rows_without(rows, gone) for name, rows in execution.chosen_relations.items()},
-    )
-
-
-def _rows_without(rows: Rows, gone: int) -> Rows:
-    if not any(rows):
-        return rows
-    left = [row & ~gone if row & gone else row for row in rows]
-    for number in bits(gone):
-        left[number] = 0
-    return left

@@ -10,6 +10,7 @@ few sets that would leave fewer, all of them are judged, and it is exact.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -85,8 +86,8 @@ def minimum_set(
         if removals is not None:
             while dropped and _drop_idle([it for it in removals if not only_orders(it)], dropped, goes, idle):
                 pass
-            while dropped and _drop([it for it in removals if not known([*dropped, it])], dropped, goes):
-                pass
+            if dropped:
+                _drop(removals, dropped, lambda changes: not known(changes) and goes(changes))
             larger = _larger(removals, len(dropped), goes, known)
     except BudgetSpent:
         if not dropped:
@@ -137,13 +138,17 @@ def _drop(
     changes: Sequence[Mutation],
     dropped: list[Mutation],
     goes: Callable[[Sequence[Mutation]], bool],
-) -> bool:
-    """Add each change that is not noticed beside the others; True if there is one."""
-    before = len(dropped)
-    for change in changes:
-        if change not in dropped and goes([*dropped, change]):
+) -> None:
+    """Add each change that is not noticed beside the others, until none of those that are left can go."""
+    waiting, failed = deque(change for change in changes if change not in dropped), 0
+    while failed < len(waiting):
+        change = waiting.popleft()
+        if goes([*dropped, change]):
             dropped.append(change)
-    return len(dropped) > before
+            failed = 0
+        else:
+            waiting.append(change)
+            failed += 1
 
 
 def _drop_idle(

@@ -18,6 +18,7 @@ from memmodel.cat.evaluate.readings import FlagPairs, OtherFlags
 from memmodel.cat.evaluate.rows import RowAlgebra, Value, reported, rows_of
 from memmodel.cat.syntax import Check, Model
 from memmodel.concrete.execution import Execution
+from memmodel.concrete.less_events import LessEvents
 from memmodel.errors import InputError
 
 T = TypeVar("T")
@@ -27,10 +28,11 @@ ASKED = ("synchronizes", "base-causality", "causality", "happens", "conflict", "
 
 
 class ExecutionRows(RowAlgebra):
-    """The base sets and relations of an execution."""
+    """The base sets and relations of an execution. `gone`: numbers that are no events of it."""
 
-    def __init__(self, model: Model, execution: Execution) -> None:
+    def __init__(self, model: Model, execution: Execution, gone: int = 0) -> None:
         super().__init__(len(execution.events))
+        self.running &= ~gone
         self._model, self._execution = model, execution
 
     def base(self, node: Node) -> Value:
@@ -45,15 +47,19 @@ class Flags:
     """A model's flags on one execution. Definitions are evaluated when something asks for them."""
 
     def __init__(self, model: Model, execution: Execution, like: Flags | None = None) -> None:
-        """`like`: the flags of a model on the same events; what is the same there is taken over."""
+        """`like`: flags on the same events, or on these and more; what is the same there is taken over."""
         self.model, self.execution = model, execution
-        self._rows = ExecutionRows(model, execution)
-        same = like if like is not None and like.execution.frame is execution.frame else None
+        less = execution.frame if isinstance(execution.frame, LessEvents) else None
+        whole = execution if less is None else less.whole
+        same = like if like is not None and like.execution.frame is whole.frame else None
+        gone = 0 if less is None else less.gone
+        self._rows = ExecutionRows(model, execution, gone)
         self._graph: ExpressionGraph = graph_of(model.definitions).graph if same is None else same._graph
         self._defined = self._graph.define(model.definitions)
         self._evaluator = LargeEvaluator(self._graph, self._rows)
         if same is not None:
-            self._evaluator.take_over(same._evaluator, _changed(execution, same.execution))
+            changed = _changed(whole, same.execution) | (set() if less is None else less.changed)
+            self._evaluator.take_over(same._evaluator, changed, gone)
         self._evaluator.kept = frozenset(self._defined)
         self._names = dict(zip((definition.name for definition in model.definitions), self._defined, strict=True))
         self._asked = [self._names[name] for name in ASKED if name in self._names]
@@ -63,10 +69,15 @@ class Flags:
         """Each flag that is raised, with the pairs that it reports."""
         return dict(self.each_raised(names))
 
-    def each_raised(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-        """The same one after the other: no flag is evaluated before it is asked for."""
+    def each_raised(
+        self, names: Iterable[str] | None = None, *, quick_first: bool = False
+    ) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+        """The same one after the other: no flag is evaluated before it is asked for. `quick_first`: those first that
+        need no closure."""
         wanted = None if names is None else set(names)
         checks = [check for check in self.model.flags if wanted is None or check.name in wanted]
+        if quick_first:
+            checks.sort(key=lambda check: not self._graph.nodes[self._node(check)].flat)
         left = [self._node(check) for check in checks]
         for at, check in enumerate(checks):
             self._evaluator.left = [*left[at:], *self._asked]
@@ -84,9 +95,11 @@ class Flags:
     def _node(self, check: Check) -> int:
         return self._graph.node(check.body, self._defined)
 
-    def more_with_readings(self) -> list[tuple[str, FlagPairs]]:
-        """For each reading, what its flags report here and those of the default model, which this is, do not."""
-        return self._other(lambda other: list(other.added_by_readings()))
+    def more_with_readings(self, fewer: AbstractSet[str] = frozenset()) -> list[tuple[str, FlagPairs]]:
+        """For each reading, what its flags report here and those of the default model, which this is, do not. Behind
+        that, as `fewer_with_readings` has it for `fewer`.
+        """
+        return self._other(lambda other: [*other.added_by_readings(), *(other.fewer(fewer) if fewer else ())])
 
     def fewer_with_readings(self, names: AbstractSet[str]) -> list[tuple[str, FlagPairs]]:
         """For each reading, what some flags of the default model report here and those of the reading do not."""

@@ -165,11 +165,12 @@ class RunJudge:
     def first_shown(
         self, flags: Flags, raised: AbstractSet[tuple[str, int, int]], known: AbstractSet[FindingKey]
     ) -> list[KernelFinding]:
-        """What the first flag that has something new reports in the one execution that the run is, or in another one of
-        its events. `raised`: pairs that are not new; `known`: findings that are not. What is missing is not said.
+        """What a flag that has something new reports in the one execution that the run is, or in another one of its
+        events; of several flags one that is quickly evaluated. `raised`: pairs that are not new; `known`: findings that
+        are not. What is missing is not said.
         """
         self._may_rerun = True
-        for rule, pairs in flags.each_raised():
+        for rule, pairs in flags.each_raised(quick_first=True):
             judgement = Judgement(self.graph)
             new = [pair for pair in self.counting({rule: pairs}) if pair not in raised]
             self._report(judgement, flags, new, explain=False)

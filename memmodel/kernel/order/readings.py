@@ -84,7 +84,7 @@ def _different(run: RunJudge, chosen: frozenset[int], judged: Judgement) -> froz
     if not run.is_certain(chosen):
         return None
     rules = {check.name for check in flags.model.flags}
-    each = [*flags.more_with_readings(), *(flags.fewer_with_readings(rules) if judged.findings else ())]
+    each = flags.more_with_readings(rules if judged.findings else frozenset())
     return frozenset(name for name, pairs in each if run.counting(pairs))
 
 

@@ -19,6 +19,7 @@ from memmodel.base.rows import Rows
 from memmodel.cat.load import load_model
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import ConcreteEvent, Execution, FixedPart
+from memmodel.concrete.less_events import without
 from memmodel.kernel.order.flags import Flags
 from memmodel.referee.evaluate import evaluate
 
@@ -117,6 +118,25 @@ def test_other_executions_of_the_same_events_take_over_what_is_the_same(
     assert flags.raised() == evaluate(one, other).flags
     sets = replace(run, chosen_sets={**run.chosen_sets, "R": random.getrandbits(COUNT)})
     assert Flags(one, sets, flags).raised() == evaluate(one, sets).flags
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("large", [0, 6_000])
+@each_seed(6)
+def test_an_execution_without_some_events_takes_over_what_is_decided_pair_by_pair(
+    seed: int, large: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memmodel.cat.evaluate.large.LARGE", large)
+    random = Random(seed)
+    one, run = model(random, tmp_path / "m.cat"), execution(random)
+    first = Flags(one, run)
+    first.raised()
+    gone, more = random.getrandbits(COUNT) & random.getrandbits(COUNT), random.getrandbits(COUNT)
+    less = without(run, gone, {"F": more & ~gone & random.choice((-1, 0))})
+    assert not any(
+        gone >> event & 1 for rows in less.chosen_relations.values() for event, row in enumerate(rows) if row
+    )
+    assert Flags(one, less, first).raised() == evaluate(one, less).flags
 
 
 def test_values_are_given_up_and_worked_out_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

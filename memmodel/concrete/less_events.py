@@ -1,0 +1,35 @@
+"""An execution without some of its events, which stay as numbers that nothing relates.
+
+In: an execution, the events that are left out. Out: an execution of the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from memmodel.base.rows import Rows, rows_without
+from memmodel.concrete.execution import Execution, FixedPart
+
+
+class LessEvents(FixedPart):
+    """The fixed part of an execution without some events. `whole`: the execution with them; `gone`: these events;
+    `changed`: base names that decide more than this."""
+
+    def __init__(self, whole: Execution, gone: int, changed: frozenset[str]) -> None:
+        self.whole, self.gone, self.changed = whole, gone, changed
+        self.events, self.count = whole.events, len(whole.events)
+
+    def set(self, name: str) -> int:
+        return self.whole.frame.set(name) & ~self.gone
+
+    def relation(self, name: str) -> Rows:
+        return rows_without(self.whole.frame.relation(name), self.gone)
+
+
+def without(execution: Execution, gone: int, more: Mapping[str, int]) -> Execution:
+    """The execution without the events in `gone`. `more`: events that are then in base sets, too."""
+    sets = {name: mask & ~gone | more.get(name, 0) for name, mask in execution.chosen_sets.items()}
+    relations = {name: rows_without(rows, gone) for name, rows in execution.chosen_relations.items()}
+    frame = LessEvents(execution, gone, frozenset(name for name, events in more.items() if events))
+    return replace(execution, frame=frame, chosen_sets=sets, chosen_relations=relations)
