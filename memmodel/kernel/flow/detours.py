@@ -18,6 +18,9 @@ from memmodel.ptx.operands import Special
 MOST = 3_000
 """The most instructions that are looked at after a branch."""
 
+MOST_LOOPS = 200
+"""The most ways to stay in loops that are looked at. In others the rounds are taken to end, as the verdict says."""
+
 
 @dataclass(frozen=True, slots=True)
 class Detour:
@@ -40,8 +43,6 @@ def detour(body: Body, branch: int, computes: Callable[[int], bool]) -> Detour |
     if join is None:
         return None
     inside = reached(follows[branch], lambda at: () if at == join else follows[at]) - {join}
-    if not all(at == branch or computes(at) or body[at].target is not None for at in inside):
-        return None
     before: dict[int, list[int]] = {}
     for at in inside:
         for successor in follows[at]:
@@ -49,13 +50,13 @@ def detour(body: Body, branch: int, computes: Callable[[int], bool]) -> Detour |
     if not inside <= reached([join], lambda at: before.get(at, ())):
         return None  # a side stays in a loop for ever
     among = {at: [successor for successor in follows[at] if successor in inside] for at in inside}
-    loops = has_cycle(among)
-    if loops and not all(_may_end(body, follows, loop) for loop in _loops(among)):
+    loops = _loops(among) if has_cycle(among) else []
+    if not all(_may_end(body, follows, loop) for loop in loops):
         return None
     slots = {slot for at in inside for slot in body[at].writes}
     calls = tuple(at for at in inside if body[at].calls)
     stores = bool(calls) or any(body[at].stores for at in inside)
-    return Detour(join, tuple(sorted(slots)), loops, stores, calls, tuple(sorted(inside)))
+    return Detour(join, tuple(sorted(slots)), bool(loops), stores, calls, tuple(sorted(inside)))
 
 
 def _reached(body: Body, branch: int, computes: Callable[[int], bool]) -> dict[int, list[int]]:
@@ -72,8 +73,24 @@ def _reached(body: Body, branch: int, computes: Callable[[int], bool]) -> dict[i
     return follows
 
 
-def _loops(among: Mapping[int, Sequence[int]]) -> Iterator[set[int]]:
-    """Sets of instructions each of which leads to all others of its set."""
+def _loops(among: Mapping[int, Sequence[int]]) -> list[Mapping[int, Sequence[int]]]:
+    """The ways in which a thread may go round for ever, each with where its instructions lead then: strongly connected
+    parts, and those that are left in them where a branch always takes the same side.
+    """
+    loops: dict[frozenset[tuple[int, int]], Mapping[int, Sequence[int]]] = {}
+    waiting = [among]
+    while waiting and len(loops) < MOST_LOOPS:
+        for loop in _connected(waiting.pop()):
+            edges = frozenset((at, successor) for at, successors in loop.items() for successor in successors)
+            if edges not in loops:
+                loops[edges] = loop
+                branches = [at for at, successors in loop.items() if len(successors) > 1]
+                waiting += [{**loop, at: [side]} for at in branches for side in loop[at]]
+    return list(loops.values())
+
+
+def _connected(among: Mapping[int, Sequence[int]]) -> Iterator[Mapping[int, Sequence[int]]]:
+    """The parts of a graph in which each instruction leads to all others of its part."""
     before: dict[int, list[int]] = {}
     for at, successors in among.items():
         for successor in successors:
@@ -83,13 +100,13 @@ def _loops(among: Mapping[int, Sequence[int]]) -> Iterator[set[int]]:
         at = left.pop()
         later = reached(among[at], lambda place: among[place])
         earlier = reached([at], lambda place: before.get(place, []))
-        loop = later & earlier
-        left -= loop
-        if loop:
-            yield loop
+        part = later & earlier
+        left -= part
+        if part:
+            yield {place: [successor for successor in among[place] if successor in part] for place in part}
 
 
-def _may_end(body: Body, follows: Mapping[int, list[int]], loop: set[int]) -> bool:
+def _may_end(body: Body, follows: Mapping[int, Sequence[int]], loop: Mapping[int, Sequence[int]]) -> bool:
     """True if something that the rounds of a loop change decides whether it goes on."""
     sources: dict[int, set[int]] = {}
     changes: set[int] = set()
@@ -103,8 +120,7 @@ def _may_end(body: Body, follows: Mapping[int, list[int]], loop: set[int]) -> bo
     for slot in sources:
         if slot in _behind(sources, sources[slot]):
             changes.add(slot)
-    exits = [at for at in loop if any(successor not in loop for successor in follows[at])]
-    read = {slot for at in exits for slot in body[at].reads}
+    read = {slot for at in loop if len(loop[at]) < len(follows[at]) for slot in body[at].reads}
     return not changes.isdisjoint(_behind(sources, read))
 
 
