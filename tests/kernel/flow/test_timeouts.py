@@ -76,6 +76,15 @@ def test_a_flag(waits: int, out: str, last: str, expected: str) -> None:
         ("setp.eq.u32 %p6, %r7, 0;\n@%p6 bra TRAP;", "findings"),  # what was polled decides
         ("setp.eq.u32 %p6, %r20, 0;\n@%p6 bra TRAP;", "findings"),  # so does a register that stays
         ("setp.eq.u32 %p6, %r0, 0;\n@%p6 bra TRAP;", "findings"),
+        ("mov.u32 %r31, %ctaid.x;\nsetp.eq.u32 %p6, %r31, 0;\n@%p6 bra TRAP;", "findings"),
+        ("setp.eq.u32 %p6, %r20, 0;\n@%p6 bra TRAP;\ntrap;", "findings"),  # both sides end in a trap
+        # The time and what was polled decide together.
+        (
+            COUNT.format(0)
+            .replace("@%p6", "setp.gt.and.u32 %p6, %r30, 0, %p7;\n@%p6")
+            .replace("add", "setp.eq.u32 %p7, %r7, 0;\nadd"),
+            "findings",
+        ),
     ],
 )
 def test_a_trap_that_is_no_time_out(out: str, expected: str) -> None:
