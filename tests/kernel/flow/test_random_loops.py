@@ -1,0 +1,213 @@
+"""What the text says of loops that poll, against random functions that are executed with numbers.
+
+A loop that is a wait does the same however often it is repeated: the same effects with the same values come behind it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+import pytest
+from helpers.examples import seeds
+from helpers.kernel.samples import entry, module
+
+from memmodel.isa.lowered import LoweredInstruction, body_of
+from memmodel.kernel.flow.ahead import NOBODY, looking_ahead
+from memmodel.kernel.flow.known_values import Known
+from memmodel.kernel.flow.polling import complaints
+from memmodel.kernel.flow.rounds import ends_alike, reads_again
+from memmodel.program.unknowns import evaluated
+from memmodel.ptx.module.syntax import PtxFunction
+
+COMPUTING = (
+    "mov.u32 R, N;", "mov.u32 R, N;", "mov.u32 R, R;", "add.u32 R, R, 1;", "xor.b32 R, R, 1;", "mov.u32 R, %clock;",
+    "setp.eq.u32 P, R, N;", "setp.ne.u32 P, R, N;", "setp.lt.and.u32 P, R, 2, P;", "selp.u32 R, N, N, P;",
+    "or.pred P, P, P;", "not.pred P, P;", "nanosleep.u32 5;", "@G mov.u32 R, N;", "@G add.u32 R, R, 1;",
+    "@G nanosleep.u32 5;",
+)  # fmt: skip
+ELSE = ("fence.acq_rel.gpu;", "st.shared.u32 [s], R;", "@G st.shared.u32 [s], R;", "@G trap;", "@G exit;")
+LOAD, TEST = "ld.acquire.gpu.global.u32 %r5, [%d0];", "mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r4], A;"
+PEEKS = tuple(
+    f"mbarrier.test_wait.parity{sem}.shared::cta.b64 %p6, [%r4], A;" for sem in ("", "", "", "", ".relaxed.cta")
+)
+
+
+def random_function(seed: int, poll: str, *, ahead: bool = False) -> PtxFunction:
+    """A loop that polls, perhaps with other things in it, and stores behind it."""
+    pick = random.Random(seed)
+
+    def filled(line: str) -> str:
+        for letter, choices in (
+            ("G", ("%p5", "!%p5", "%p6", "%p7", "!%p7")), ("R", ("%r5", "%r6", "%r7", "%r8")), ("N", "0123"),
+            ("P", ("%p5", "%p6", "%p7")), ("A", ("0", "1", "%r6", "%r7")),
+        ):  # fmt: skip
+            words = line.split(" ")
+            line = " ".join(
+                word.replace(letter, pick.choice(choices)) if word.strip(",;@[]") == letter else word for word in words
+            )
+        return line
+
+    def some(most: int, other: float = 0.04) -> list[str]:
+        lines = [pick.choice(ELSE if pick.random() < other else COMPUTING) for _ in range(pick.randint(0, most))]
+        return list(map(filled, lines))
+
+    known = [f"mov.u32 %r{number}, {pick.randrange(3)};" for number in (5, 6, 7, 8) if pick.random() < 0.7]
+    result = "setp.ne.u32 %p5, %r5, 1;" if poll == LOAD else ""
+    peeks = (
+        [filled(pick.choice(PEEKS)), *some(1), f"@{pick.choice(('', '', '!'))}%p6 bra OUT;", *some(1)] if ahead else []
+    )
+    test = pick.choice(("@%p5" if poll == LOAD else "@!%p5", filled("@G"), "@!%p6"))
+    ends = pick.choice(("", "", "", f"{filled('@G')} bra OUT;", f"{filled('@G')} bra L;", "@%p7 bra LAST;"))
+    guard = pick.choice(("", "", "", "", "", "", "", "@%p7 "))
+    last = pick.choice(("", filled("st.shared.u32 [s], R;"), "@%p6 st.shared.u32 [s], 1;"))
+    lines = [
+        *known, "setp.eq.u32 %p6, %r6, 0;", "setp.eq.u32 %p7, %r7, 0;", *peeks, "L: nanosleep.u32 5;", *some(2),
+        guard + filled(poll), *some(1), result, *some(2), ends, *some(1), f"{test} bra L;",
+        "OUT: nanosleep.u32 5;", *some(2), last, "LAST: st.shared.u32 [s+4], 7;",
+    ]  # fmt: skip
+    return entry(module("\n".join(filter(None, lines))))
+
+
+class Executed(NamedTuple):
+    """One thread to its end. `effects`: the instructions that others notice; `polls`: those that poll; both with the
+    values of what they read. `end`: why it ended. `first`: the registers at the first poll.
+    """
+
+    effects: list[tuple[int, tuple[int, ...]]]
+    polls: list[tuple[int, tuple[int, ...]]]
+    end: str
+    first: Known
+
+
+@cache
+def noise(*key: int) -> int:
+    return random.Random(repr(key)).randrange(4)
+
+
+def polls(does: LoweredInstruction) -> bool:
+    return does.tests_phase or does.loads
+
+
+def executed(
+    function: PtxFunction, poll: int, answers: Sequence[int], seed: int, peeked: int = 0, *, fences: bool = False
+) -> Executed:  # fmt: skip
+    """Execute a function. `answers`: what the poll returns, one after the other; other tests return `peeked`. `fences`:
+    they have no effect.
+    """
+    body, at, left = body_of(function), 7, list(answers)
+    registers: dict[int, int] = {slot: noise(seed, slot) & 1 for does in body for slot in (*does.writes, *does.reads)}
+    effects, polled, times, first = [], [], Counter[int](), ()
+    for _ in range(400):
+        if at >= len(body):
+            return Executed(effects, polled, "exit", first)
+        does = body[at]
+        times[at] += 1
+        guard = does.instruction.guard
+        if guard is not None and bool(registers[guard.slot] & 1) == does.instruction.negated:
+            at += 1
+            continue
+        read = tuple(registers[slot] for slot in does.sources)
+        if does.jumps:
+            assert does.target is not None
+            at = does.target
+            continue
+        if does.traps or does.ends:
+            return Executed(effects, polled, "trap" if does.traps else "exit", first)
+        results = {}
+        if polls(does):
+            if at == poll and not left:
+                return Executed(effects, polled, "no more answers", first)
+            first = first or tuple(sorted(registers.items()))
+            polled.append((at, read))
+            results[does.writes[0]] = left.pop(0) if at == poll else peeked
+        elif not (does.without_effect or (fences and does.fences)):
+            effects.append((at, read))
+        else:
+            named = {str(slot): value for slot, value in registers.items()}
+            for slot in does.writes:
+                value = evaluated(does.values[slot], named) if slot in does.values else None
+                results[slot] = noise(seed, at, times[at]) if value is None else value
+        registers |= results
+        at += 1
+    return Executed(effects, polled, "no end", first)
+
+
+def poll_of(function: PtxFunction, word: str) -> int:
+    return next(at for at, does in enumerate(body_of(function)) if does.instruction.opcode.startswith(word))
+
+
+WAITS = (2, 51, 76, 85, 415, 586)
+LOADS = (8, 38, 80, 88, 285)
+AHEAD = (0, 24, 36, 271, 292, 1082, 1111)
+"""Seeds that were chosen since they reach the most conditions."""
+TAIL = (1, 0, 2, 3, 1, 1, 1)
+
+
+def same_later(
+    function: PtxFunction, poll: int, repeated: int, tail: Sequence[int], seed: int, *, fences: bool = False
+) -> tuple[bool, bool]:  # fmt: skip
+    """The poll returns `repeated` once or more often before other values: the thread comes back to the same poll
+    without an effect. Whether it then polls as often as without, and whether it has the same effects.
+    """
+    once = executed(function, poll, tail, seed, fences=fences)
+    polls = effects = True
+    for times in (1, 2, 5):
+        more = executed(function, poll, [repeated] * times + list(tail), seed, fences=fences)
+        if "no end" not in (once.end, more.end) and more.end != "trap":
+            assert len(set(more.polls[: times + 1])) == 1
+            polls &= more.polls[times:] == once.polls
+            effects &= (more.effects, more.end) == (once.effects, once.end)
+    return polls, effects
+
+
+@pytest.mark.generated
+@pytest.mark.parametrize("seed", (*WAITS, *seeds(40)))
+def test_a_test_of_a_phase_that_is_a_wait(seed: int) -> None:
+    function = random_function(seed, TEST)
+    test = poll_of(function, "mbarrier.try_wait")
+    if not complaints(function, [test]) and executed(function, test, [1], seed).polls:
+        assert same_later(function, test, 0, (1, 0, 1, 1), seed) == (True, True)
+
+
+@pytest.mark.generated
+@pytest.mark.parametrize("seed", (*LOADS, *seeds(40)))
+def test_a_load_that_polls(seed: int) -> None:
+    """Rounds may decide how often it polls, and nothing behind that."""
+    function = random_function(seed, LOAD)
+    load = poll_of(function, "ld.acquire")
+    first = executed(function, load, [1], seed).first
+    if not first:
+        return
+    around = tuple(pair for pair in first if pair[0] != body_of(function)[load].writes[0])
+    for known, fences in ((), False), (around, False), (around, True):
+        again = [value for value in range(4) if reads_again(function, load, value, known, fences=fences)]
+        for value in again:
+            for end in range(4):
+                polls, effects = same_later(function, load, value, (end, *TAIL), seed, fences=fences)
+                assert effects or not polls
+        for ends in ((1, 2), (0, 3), (1, 3)):
+            if again and not fences and ends_alike(function, load, again, ends, known):
+                one, other = (executed(function, load, [again[0], end, *TAIL], seed) for end in ends)
+                assert "trap" in (one.end, other.end) or one == other
+
+
+@pytest.mark.generated
+@pytest.mark.parametrize("seed", (*AHEAD, *seeds(40)))
+def test_a_test_that_only_looks_ahead(seed: int) -> None:
+    """If the wait passes, the answer of a test before it decides only whether the wait is executed."""
+    function = random_function(seed, TEST, ahead=True)
+    body = body_of(function)
+    test = poll_of(function, "mbarrier.try_wait")
+    for wait, peeks in looking_ahead(function).items():
+        for peek in peeks:
+            passed, failed = (executed(function, peek, [answer] * 9, seed, 1) for answer in (1, 0))
+            assert (passed.effects, passed.end) == (failed.effects, failed.end)
+            if wait == NOBODY:
+                assert passed.polls == failed.polls
+            else:
+                assert wait == test != peek
+                assert body[test].phase_test.label == body[peek].phase_test.label  # it synchronizes as the wait does
