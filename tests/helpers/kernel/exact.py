@@ -139,6 +139,11 @@ EXPLAINED = (
         "an address that is no shared one has no rank, and nothing asks for it",
     ),
     (r"\bwgmma\b", ("false alarm",), "all warps of a warpgroup read what its first one wrote"),
+    (
+        r"\bld\.\S+ %\w+, \[(\w+)\];(?s:.*)tcgen05\.alloc\S* \[\1\]",
+        ("wrong clean",),
+        "what is read before tcgen05.alloc writes its address is 0, as the first column of the kernel",
+    ),
     (r"%idesc", ("false alarm", "other"), "an instruction descriptor that nothing writes describes no shape"),
 )
 """What makes the emitted kernel another program than the test: a pattern, answers that it explains, the reason."""
