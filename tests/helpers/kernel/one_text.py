@@ -102,7 +102,8 @@ class OneText:
             for warp in range(self.warps):
                 for lane in range(self.lanes):
                     number = warp * self.lanes + lane
-                    place = f"cta {cta % self.cluster}, cluster {cta // self.cluster}, gpu 0, warp {cta * self.warps + warp}"
+                    where = f"cta {cta % self.cluster}, cluster {cta // self.cluster}, gpu 0"
+                    place = f"{where}, warp {cta * self.warps + warp}"
                     known = f"mov.u32 %t, {number}; mov.u32 %l, {lane}; mov.u32 %w, {warp}; mov.u32 %c, {cta};"
                     blocks.append(f"thread C{cta}T{number} @ {place} {{\n    {known}\n{body}    exit;\n}}\n")
         return f"{self.head}{''.join(blocks)}exists true\n"
