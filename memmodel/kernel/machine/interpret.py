@@ -131,8 +131,7 @@ class Pointer:
                 return block, address + shift
             block, first = self.place(machine, warp, address, size, instruction)
             shift = first - address
-            low = (machine.memory.shared_start if block.instance.space is Space.SHARED else 0) - shift
-            high = block.size - shift
+            low, high = (bound - shift for bound in machine.memory.bounds(block, first))
             return block, first
 
         return find

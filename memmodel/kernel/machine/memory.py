@@ -48,6 +48,16 @@ STACK = 1 << 16
 MAX_SHARED = 232_448
 """Bytes of shared memory that a CTA can have."""
 
+APART = 1024
+"""Bytes between two variables, which belong to neither: PTX does not say where variables lie, so that what reaches
+beyond one may touch nothing. No instruction asks for a stricter alignment, so none depends on them.
+"""
+
+
+def _aligned(at: int, align: int) -> int:
+    """The first multiple of an alignment from an address on."""
+    return -(-at // max(align, 1)) * max(align, 1)
+
 
 def _block(instance: Instance, address: int, size: int, content: bytes | None = None) -> Block:
     block = Block(instance, address, size)
@@ -91,7 +101,8 @@ class DeviceMemory:
             self._fill_with_left_contents(launch.left)
         self.blocks.sort(key=lambda block: block.address)
         self._starts = [block.address for block in self.blocks]
-        self.shared_start = RESERVED["1"] if _uses_reserved(entry) else SHARED_START
+        self._reserved = _uses_reserved(entry)
+        self._shared_objects = [(RESERVED["1"], SHARED_START)] if self._reserved else []
         self.shared_size = self._shared(module, entry)
         self._private_variables(entry)
         self.params = self._parameters(entry)
@@ -194,7 +205,7 @@ class DeviceMemory:
             self.blocks.append(_block(Instance(variable.name, None, variable.space, size), at, max(size, 1), content))
             if variable.initial is not None:
                 self._with_addresses.append((self.blocks[-1], variable.initial))
-            places[variable.space] = at + size
+            places[variable.space] = at + size + APART
 
     def _fill_with_left_contents(self, left: LeftContents) -> None:
         """Variables, and buffers whose contents the launch does not give, hold what the launches before have left."""
@@ -220,23 +231,28 @@ class DeviceMemory:
                 block.store(pointer.at, pointer.size, address + pointer.addend >> pointer.down if known else None)
 
     def _shared(self, module: PtxModule, entry: PtxFunction) -> int:
-        at = SHARED_START
-        dynamic: list[str] = []
-        for variable in (*module.variables.values(), *entry.variables):
-            if variable.space is not Space.SHARED:
+        """Static variables lie in the order of the text, and dynamic shared memory behind them, each aligned as it
+        says and no more.
+        """
+        variables = [one for one in (*module.variables.values(), *entry.variables) if one.space is Space.SHARED]
+        dynamic = [variable for variable in variables if variable.size is None or variable.external]
+        at = end = SHARED_START
+        for variable in variables:
+            if variable in dynamic:
                 continue
-            if variable.size is None or variable.external:
-                dynamic.append(variable.name)
-                continue
-            at = -(-at // max(variable.align, 1)) * max(variable.align, 1)
+            at = _aligned(at, variable.align)
+            end = at + (variable.size or 0)
             self.symbols[variable.name] = (Space.SHARED, at)
-            at += variable.size
-        start = -(-at // 1024) * 1024 if dynamic else at
-        for name in dynamic:
-            self.symbols[name] = (Space.SHARED, start)
-        end = start + (self.launch.dynamic_shared if dynamic else 0)
-        if end - SHARED_START > MAX_SHARED:
-            what = f"{entry.name} has {end - SHARED_START:,} bytes of shared memory; a CTA has {MAX_SHARED:,}"
+            self._shared_objects.append((at, end))
+            at = end + APART
+        if dynamic:
+            at = _aligned(at, max(variable.align for variable in dynamic))
+            end = at + self.launch.dynamic_shared
+            self.symbols |= {variable.name: (Space.SHARED, at) for variable in dynamic}
+            self._shared_objects.append((at, end))
+        used = end - SHARED_START - APART * max(0, len(variables) - len(dynamic) - (not dynamic))
+        if used > MAX_SHARED:
+            what = f"{entry.name} has {used:,} bytes of shared memory; a CTA has {MAX_SHARED:,}"
             raise InputError(what, entry.span)
         return end
 
@@ -269,14 +285,21 @@ class DeviceMemory:
         reserve(2 * self.shared_size)
         instance = Instance(f"shared memory of CTA {cta}", owner, Space.SHARED, self.shared_size)
         block = _block(instance, 0, self.shared_size)
-        if self.shared_start < SHARED_START:
-            block.write(self.shared_start, bytes(SHARED_START - self.shared_start))
+        if self._reserved:
+            block.write(RESERVED["1"], bytes(SHARED_START - RESERVED["1"]))
         return block
+
+    def bounds(self, block: Block, at: int) -> tuple[int, int]:
+        """Where the object begins and ends that has an offset of a block, or the one before it if none has."""
+        if block.instance.space is not Space.SHARED:
+            return 0, block.size
+        number = bisect.bisect_right(self._shared_objects, (at, block.size))
+        return self._shared_objects[number - 1] if number else (SHARED_START, SHARED_START)
 
     def allocate(self, size: int) -> int:
         """The address of new memory of the heap."""
         address = HEAP_START + self._allocated
-        self._allocated += (size | 15) + 1
+        self._allocated += (size | 15) + 1 + APART
         reserve(2 * self._allocated)
         block = _block(Instance(f"heap memory {len(self.heap)}", None, Space.GLOBAL, size), address, max(1, size))
         self.heap[address] = block

@@ -111,8 +111,12 @@ class Machine:
         block, at = target
         if not self.takes(warp, WINDOWS.get(space, window), block):
             raise Faulty("undefined-address", f"address {address:#x} is {BadAddress.WINDOW.value}")
-        if at + size > block.size or (block.instance.space is Space.SHARED and at < self.memory.shared_start):
-            raise Faulty("undefined-address", f"{size} bytes at {address:#x} reach beyond the {block.instance.name}")
+        first, end = self.memory.bounds(block, at)
+        if at < first or at + size > end:
+            where = f"reach beyond the {block.instance.name}"
+            if block.instance.space is Space.SHARED and at + size <= block.size:
+                where = f"are not all in one variable in the {block.instance.name}"
+            raise Faulty("undefined-address", f"{size} bytes at {address:#x} {where}")
         return block, at
 
     def takes(self, warp: Warp, window: Window, block: Block) -> bool:
@@ -161,8 +165,8 @@ class Machine:
             return None
         shift = at - first
         offsets = [address + shift for address in known if address is not None]
-        least = self.memory.shared_start if block.instance.space is Space.SHARED else 0
-        if min(offsets) < least or max(offsets) + size > block.size:
+        low, high = self.memory.bounds(block, at)
+        if min(offsets) < low or max(offsets) + size > high:
             return None
         return block, offsets
 
