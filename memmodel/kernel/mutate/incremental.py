@@ -34,6 +34,8 @@ from memmodel.ptx.module.syntax import PtxFunction
 
 Judged = Iterator[tuple[int, MutantResult]]
 WAITS = ("wait_group", "wait_all")
+MANY = 3
+"""More changes of one opcode are put to the run at once before they are put to it one by one."""
 NEEDLESS = "nothing is noticed without the whole instruction"
 
 
@@ -71,13 +73,15 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
     left: list[int] = []
     # Where not all schedules were looked at, other ones may be looked at with more changes.
     groups = work.base.exhaustive or not work.base.choices
+    met = [number for number in numbers if reached(work, work.changes[number].instruction)]
+    quiet = frozenset(_quiet(work, same, met))
     for number in numbers:
         change = work.changes[number]
-        if not reached(work, change.instruction):
+        if number not in met:
             yield number, MutantResult(change, Noticed.UNREACHED)
             continue
         work.check_time()
-        new = same.new_findings(change)
+        new = [] if number in quiet else same.new_findings(change)
         if new:
             yield number, MutantResult(change, *fate_of([finding.key for finding in new], work.base.known_keys))
         else:  # a change about which nothing is known yet would spoil the others
@@ -100,6 +104,19 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
     yield from _at_once(work, same, likely) if likely else ()
     alone = [number for number in alone if number not in likely]
     yield from judged_alone(work, alone, jobs)  # last: where the time runs out, many at once say more
+
+
+def _quiet(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator[int]:
+    """Changes of which the run shows nothing, since it shows nothing with all such changes of one opcode."""
+    alike: dict[tuple[str, ...], list[int]] = {}
+    for number in numbers:
+        change = work.changes[number]
+        if same.keeps_others(change):
+            alike.setdefault((change.what, *change.instruction.words), []).append(number)
+    for members in alike.values():
+        work.check_time()
+        if len(members) > MANY and same.new_findings(*(work.changes[number] for number in members)) == []:
+            yield from members
 
 
 def _groups(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator[list[int]]:

@@ -39,7 +39,7 @@ class OtherReadings:
         if not self.models:
             return
         defaults = {identity(finding): finding for finding in judged.findings}
-        different = _different(run, chosen, judged)
+        different = _different(run, chosen, judged) if any(self._asked) else None
         self._default = defaults | self._default
         for number, (name, _, model) in enumerate(self.models):
             if self._asked[number]:
