@@ -365,9 +365,10 @@ RELATIONS: tuple[BaseRelation, ...] = (
     ),
     BaseRelation(
         "foreign",
-        "accesses and operations in the shared memory of another CTA to the first events of the threads of that CTA; "
-        "in a litmus test none, since all its CTAs run from the start",
-        "Distributed shared memory",
+        "accesses and operations in the shared memory of another CTA, and what allocates and frees tensor memory with "
+        "it, to the first events of the threads of that CTA; in a litmus test none, since all its CTAs run from the "
+        "start",
+        "Distributed shared memory; tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit",
     ),
     BaseRelation(
         "ctaends",

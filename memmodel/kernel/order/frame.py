@@ -6,6 +6,7 @@ In: events. Out: `KernelFrame`. The meaning is that of the tables of `memmodel.b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from memmodel.base.labels import (
@@ -232,7 +233,7 @@ def covered(points: Sequence[Point], events: Mapping[int, TraceEvent]) -> dict[i
 
 def ends(points: Sequence[Point], threads: Sequence[TraceThread]) -> dict[str, Rows]:
     """From what others and bulk copies do in the memory of a CTA, and from what it does itself, to the ends of its
-    threads; from what others do there to the first events of its threads.
+    threads; from what others do there, and what its peer does together with it, to the first events of its threads.
     """
     relations = {name: [0] * len(points) for name in ("exits", "ctaends", "foreign")}
     exits: dict[object, int] = {}
@@ -256,6 +257,9 @@ def ends(points: Sequence[Point], threads: Sequence[TraceThread]) -> dict[str, R
             continue
         if isinstance(point.label, Allocates):
             relations["ctaends"][point.event] = exits.get(point.place.cta_id, 0)
+            if point.label.group == 2:
+                peer = replace(point.place, cta=point.place.cta ^ 1)
+                relations["foreign"][point.event] = begins.get(peer.cta_id, 0)
         owner = None if point.cell is None else point.cell.instance.owner
         if point.cell is None or owner is None or not isinstance(point.label, Access | Mbarrier | Signal):
             continue

@@ -726,7 +726,8 @@ def test_the_ctas_of_a_pair_allocate_together(missing: str) -> None:
     left_out = "".join(
         f"and.pred {one}, %p1, {'%p1' if one == missing else '%p15'};\n" for one in ("%p8", "%p9", "%p10")
     )
-    body = "setp.ne.u32 %p15, %r5, %r5;\n" + left_out + PAIR
+    started = "barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;\n"
+    body = started + "setp.ne.u32 %p15, %r5, %r5;\n" + left_out + PAIR
     verdict = verdict_of(body, ctas=2, cluster=2)
     said = " ".join(one.message for one in verdict.findings)
     assert "no warp of the peer CTA does the same" in said if missing else verdict.word == "clean"

@@ -46,6 +46,26 @@ def test_nothing_shows_it_otherwise() -> None:
     assert found("bar.sync 0;\n" + STORE + MEET.format("")) == {"undefined-before-start"}
 
 
+PAIR = """add.s32 %r22, %r4, 64;
+tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r22], 32;
+bar.warp.sync -1;
+ld.shared.b32 %r23, [%r22];
+{}tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r23, 32;
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "between", "starts"),
+    [("", "", False), ("", MEET.format(""), False), (MEET.format("relaxed."), "", True), ("bar.sync 0;\n", "", False)],
+)
+def test_tensor_memory_is_allocated_together_with_a_peer_that_runs(before: str, between: str, starts: bool) -> None:
+    """ "When .cta_group::2 is specified, the issuing warp must make sure that peer CTA is launched" (tcgen05.alloc)."""
+    verdict = verdict_of(before + PAIR.format(between), ctas=2, cluster=2)
+    assert rules(verdict) == (set() if starts else {"undefined-before-start"})
+    alone = verdict_of(before + PAIR.format(between).replace("cta_group::2", "cta_group::1"), ctas=2, cluster=2)
+    assert rules(alone) == set()
+
+
 def test_what_the_peer_has_done_shows_it_too() -> None:
     """Its arrival on an object of the own CTA, for which the thread has waited. The peer itself has to know that this
     CTA runs, which a first meeting of both shows."""
