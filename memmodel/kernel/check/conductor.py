@@ -33,7 +33,7 @@ from memmodel.kernel.executions.polls import Polls
 from memmodel.kernel.executions.settled_waits import settled_waits
 from memmodel.kernel.flow.timeouts import not_coming
 from memmodel.kernel.launch import Launch
-from memmodel.kernel.order.conditions import residents
+from memmodel.kernel.order.conditions import given_columns, residents
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.question import GivenLaunch, KernelText, LaunchWords, kernel_text, question
 from memmodel.kernel.trace.problems import AwaitsOthers, Refused
@@ -211,6 +211,7 @@ def _passes(case: KernelCase, report: VerdictSoFar) -> None:
         # Other executions, where something depends on the schedule or a condition does not hold.
         verdict.choices = list(choices.reasons)
         verdict.assumptions |= residents(choices.trace, case.entry, choices.chosen)
+        verdict.assumptions |= given_columns(choices.trace, case.entry)
         verdict.assumptions |= not_coming(case.entry, choices.trace.tests, waits.loads)
         others = OtherExecutions(case, waits, report)
         others.other_lane_elected(choices)

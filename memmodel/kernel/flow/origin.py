@@ -1,6 +1,7 @@
 """Where an unknown value comes from: the loads and special registers that an instruction depends on.
 
 In: entry, what was refused. Out: a clause for the message. It names what may reach the instruction through registers.
+`from_memory`: the registers that such values reach.
 """
 
 from __future__ import annotations
@@ -68,6 +69,20 @@ def origins(entry: PtxFunction, at: int) -> list[str]:
                 continue
         waiting += [(previous, slot) for previous in before[number]]
     return sorted(sources, key=lambda text: int(text.rsplit(" ", 1)[1]))
+
+
+def from_memory(entry: PtxFunction) -> frozenset[int]:
+    """The registers whose value may come from memory, or from what other threads do, through registers."""
+    body = body_of(entry)
+    reached = {slot for does in body if _is_source(does) for slot in does.writes}
+    grown = True
+    while grown:
+        before = len(reached)
+        for does in body:
+            if not reached.isdisjoint(does.sources):
+                reached.update(does.writes)
+        grown = len(reached) > before
+    return frozenset(reached)
 
 
 def _is_source(does: LoweredInstruction) -> bool:

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memmodel.base.labels import Action, Barrier, Half, Mbarrier, Signal
+from memmodel.base.labels import Action, Allocates, Barrier, Half, Mbarrier, Signal
 from memmodel.base.rows import Rows
-from memmodel.isa.lowered import body_of, lowered
+from memmodel.isa.lowered import body_of, lowered, registers
+from memmodel.isa.matrix.tensor_columns import COLUMNS
+from memmodel.kernel.flow.origin import from_memory
 from memmodel.kernel.order.graph import Graph
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.objects import ObjectStep
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
+from memmodel.ptx.operands import Mem
 
 RESIDENT = "a cooperative launch, or a grid that the device holds at once"
 """What it takes to drop the assumption that all CTAs are resident."""
+FIRST_COLUMNS = "tcgen05.alloc gives out columns from 0 on, since this address does not come from it"
 
 
 def sentence(instruction: PtxInstruction, why: str) -> str:
@@ -188,6 +192,28 @@ def residents(run: LaunchTrace, entry: PtxFunction, chosen: frozenset[int]) -> d
                 waits[event.at] = None
     lines = [instruction.line for instruction in entry.body or ()]
     return {f"line {lines[at]}: all CTAs are resident where one waits for another": RESIDENT for at in waits}
+
+
+def given_columns(run: LaunchTrace, entry: PtxFunction) -> dict[str, str]:
+    """The first address of tensor memory that comes from no value in memory, as an assumption: PTX does not say which
+    columns an allocation gets. Where it gets all of them, it does.
+    """
+    users = {
+        event.at: event
+        for thread in run.threads
+        for event in thread.events
+        if any(owner is not event and owner.note != (COLUMNS,) for owner in event.owners)
+    }
+    if not users:
+        return {}
+    loaded = from_memory(entry)
+    for at, event in sorted(users.items(), key=lambda item: item[0]):
+        instruction = body_of(entry)[at].instruction
+        freed = instruction.operands[:1] if isinstance(event.label, Allocates) else ()
+        for operand in (*freed, *(one for one in instruction.operands if isinstance(one, Mem))):
+            if loaded.isdisjoint(registers(operand)):
+                return {f"line {instruction.line}: {FIRST_COLUMNS}": "the address that tcgen05.alloc writes"}
+    return {}
 
 
 def _in_loop(entry: PtxFunction, at: int) -> bool:

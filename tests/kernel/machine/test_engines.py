@@ -297,6 +297,26 @@ def test_an_exclusive_allocation_of_a_pair_belongs_to_both_ctas(other: str, foun
     assert rules(verdict_of(body, ctas=2, cluster=2)) == found
 
 
+@pytest.mark.parametrize(
+    ("moved", "columns", "assumed"),
+    [
+        ("", 32, False),
+        ("mov.b32 %r23, 0;", 32, True),
+        ("mov.b32 %r23, 0;", 512, False),
+        ("mov.b32 %r30, 0;", 32, False),
+    ],
+)
+def test_an_address_of_tensor_memory_comes_from_its_allocation(moved: str, columns: int, assumed: bool) -> None:
+    """tcgen05.alloc "writes the address of the allocated Tensor Memory": which one, nothing says, unless it is all of
+    it. An address that comes from elsewhere, of an access or of what is freed, is an assumption.
+    """
+    for used in ("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r31}, [%r23];\ntcgen05.wait::ld.sync.aligned;\n", ""):
+        body = allocated(ALLOC.format(columns), DEALLOC.format(columns), used)
+        verdict = verdict_of(body.replace("ld.shared.b32 %r23, [%r22];", moved) if "%r23" in moved else body + moved)
+        assert verdict.word == "clean"
+        assert any("tcgen05.alloc gives out" in what for what in verdict.assumptions) is assumed
+
+
 @pytest.mark.parametrize(("place", "found"), [("%r22+8", set()), ("%r22+6", {"undefined-address"})])
 def test_the_address_of_an_allocation_goes_to_four_aligned_bytes(place: str, found: set[str]) -> None:
     """ "Addresses as Operands": an address is a multiple of the size of the access."""
