@@ -7,12 +7,13 @@ is decided by the execution; the engines supply the last kind (`DECIDED`), and a
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memmodel.base.labels import (
     Access,
     Action,
     Allocates,
+    Allocation,
     Covers,
     Family,
     Fence,
@@ -26,6 +27,7 @@ from memmodel.base.labels import (
     scope_of,
 )
 from memmodel.base.points import Point
+from memmodel.memory.bytes import Instance
 from memmodel.ptx.vocabulary import Place, Scope, Space
 
 Key = Callable[[Point], Hashable]
@@ -155,6 +157,18 @@ OF_ITS_THREAD = (Covers.INIT, Covers.OWN_READS)
 """What a fence covers of what its own thread did before it, and of no other thread: such a fence is not cumulative."""
 
 
+def _of_peer(freed: Point) -> Instance | None:
+    """What the peer CTA has of tensor memory that both have together ("tcgen05.dealloc": they synchronize accesses
+    before it).
+    """
+    label, place = freed.label, freed.place
+    if not isinstance(label, Allocates) or label.group != 2 or label.what is not Allocation.DEALLOC:
+        return None
+    if place is None or freed.range is None:
+        return None
+    return replace(freed.range.instance, owner=replace(place, cta=place.cta ^ 1).cta_id)
+
+
 def covers(fence: Point, access: Point) -> bool:
     """True if a fence (or an alloc or dealloc) is about this event."""
     what = fence.label.covers if isinstance(fence.label, Fence | ProxyFence) else Covers.RANGE
@@ -178,7 +192,7 @@ def covers(fence: Point, access: Point) -> bool:
     if what is Covers.GLOBAL:
         return instance.space not in (Space.SHARED, Space.TENSOR)
     named = fence.range
-    if named is None or named.instance != instance:
+    if named is None or instance not in (named.instance, _of_peer(fence)):
         return False
     return named.first <= access.cell.first and access.cell.end <= named.end
 

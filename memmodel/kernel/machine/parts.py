@@ -228,14 +228,15 @@ class Collected:
 class TensorMemory:
     """The tensor memory of a CTA: `columns[c]` is the allocation that column c belongs to.
 
-    `promised`: for a number of columns the first, where the peer CTA has allocated with .cta_group::2. `exclusive`: it
-    has an allocation that excludes others. `last`: how many columns the last allocation had, 0 if there was none.
-    `collected`: the collector buffers.
+    `promised`: for a number of columns the first, where the peer CTA has allocated with .cta_group::2. `given`: by its
+    first column, the last allocation there, which is over perhaps. `exclusive`: it has an allocation that excludes
+    others. `last`: how many columns the last allocation had, 0 if there was none. `collected`: the collector buffers.
     """
 
     block: Block
     columns: list[TraceEvent | None]
     promised: dict[int, int] = field(default_factory=dict)
+    given: dict[int, TraceEvent] = field(default_factory=dict)
     exclusive: bool = False
     last: int = 0
     collected: dict[str, Collected] = field(default_factory=dict)

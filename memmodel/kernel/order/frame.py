@@ -223,7 +223,7 @@ def covered(points: Sequence[Point], events: Mapping[int, TraceEvent]) -> dict[i
     masks = {}
     for number, event in events.items():
         if isinstance(event.label, Allocates):
-            masks[number] = held.get(id(event.owners[0]), 0) if event.owners else 0
+            masks[number] = _union(held.get(id(owner), 0) for owner in event.owners)
         elif event.range is not None and isinstance(event.label, ProxyFence):
             block, first, end = event.range
             inside = [mask for (other, low, high), mask in maps if other is block and first <= low and high <= end]

@@ -754,6 +754,29 @@ def test_the_ctas_of_a_pair_allocate_together(missing: str) -> None:
     assert ("hang" in rules(verdict)) is bool(missing)
 
 
+BEFORE, AFTER = "tcgen05.fence::before_thread_sync;\n", "tcgen05.fence::after_thread_sync;\n"
+
+
+@pytest.mark.parametrize(
+    ("meet", "kept"),
+    [
+        ("", False),
+        ("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n", True),
+        ("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;\n", False),
+        (f"{BEFORE}barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;\n{AFTER}", True),
+    ],
+)
+def test_a_pair_frees_what_neither_accesses_any_more(meet: str, kept: bool) -> None:
+    """ "Issuing warp and peer CTA warp must synchronize Tensor Memory accesses before attempting to collectively
+    deallocate" (tcgen05.dealloc): those of the peer to its own half too.
+    """
+    started = "barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;\n"
+    stored = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r23], {%r0};\ntcgen05.wait::st.sync.aligned;\n"
+    body = started + allocated(ALLOC.format(32), DEALLOC.format(32), stored + meet).replace("group::1", "group::2")
+    assert rules(verdict_of(body, ctas=2, cluster=2)) == (set() if kept else {"undefined-tensor-memory"})
+    assert rules(verdict_of(body.replace("group::2", "group::1"), ctas=2, cluster=2)) == set()
+
+
 def test_to_allocate_together_orders_nothing() -> None:
     """The operation may block or not, so that what comes before it in one CTA races with what follows in the other."""
     body = (

@@ -112,6 +112,7 @@ def allocate_columns(interpreter: Interpreter, op: AllocateColumns) -> Blocking:
             if cta is warp.cta or tensor_memory(cta).promised.get(columns) == first:
                 tensor_memory(cta).columns[first : first + columns] = [event] * columns
                 tensor_memory(cta).exclusive = op.label.exclusive
+                tensor_memory(cta).given[first] = event
         event.owners = (event,)
         machine.weak(block, at, size, thread, op.write, instruction.number, size, None, first)
         machine.forget(block, at, size)
@@ -163,7 +164,9 @@ def free_columns(interpreter: Interpreter, op: FreeColumns) -> Blocking:
         if memory.exclusive is not op.label.exclusive:
             message = "columns are deallocated with .exclusive if and only if they were allocated so"
             raise Faulty("undefined-tensor-memory-freed", message)
-        event.owners = (owner,)
+        # The own allocation first. With .cta_group::2 what the peer CTA has of it is freed too.
+        given = (tensor_memory(cta).given.get(column, owner) for cta in pair_of(machine, warp, label.group or 1))
+        event.owners = tuple(dict.fromkeys((owner, *given)))
         memory.columns[column : column + columns] = [None] * columns
         memory.exclusive = False
         machine.version += 1
