@@ -18,10 +18,6 @@ from memmodel.answer import Budget
 from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.limits import counted, outside, settle
 
-# Python may collect garbage in any thread, the one that watches limits too, while another thread is in Z3.
-with outside(lambda: None):  # a context that is half made complains when it is freed
-    z3.Z3_enable_concurrent_dec_ref(z3.main_ctx().ref())
-
 FEW = 400
 """Up to this many clauses go to Z3 one by one: its reader of texts makes every variable of the header first."""
 
@@ -64,16 +60,21 @@ class Solver:
         self._started = started
         self._defined: set[int] = set()
         self._sent = 0
-        self._solver = z3.SolverFor("QF_FD")
+        # What Z3 answers depends on the terms that its context has had before: each question has one of its own.
+        with outside(lambda: None):  # a context that is half made complains when it is freed
+            context = z3.Context()
+            # Python may collect garbage in any thread, the one that watches limits too, while another thread is in Z3.
+            z3.Z3_enable_concurrent_dec_ref(context.ref())
+        self._solver = z3.SolverFor("QF_FD", ctx=context)
         # Clauses that come with every candidate would be simplified again. Signals are Python's to handle.
         self._solver.set("simplify.delay", 1_000_000, "ctrl_c", False)
         self._model: z3.ModelRef | None = None
         self._terms: dict[int, z3.Ast] = {}  # of literals
         self._kept: dict[int, z3.BoolRef] = {}  # so that Z3 does not free these terms
-        self._bool = z3.BoolSort().ast
+        self._bool = z3.BoolSort(context).ast
         self._declared: dict[int, z3.FuncDecl] = {}
-        self._context = self._solver.ctx.ref()
-        self._true = z3.BoolVal(True).as_ast().value  # equal terms are one object
+        self._context = context.ref()
+        self._true = z3.BoolVal(True, context).as_ast().value  # equal terms are one object
         self._names = _Names()
         self._known: dict[int, bool] = {}  # truth of formulas in the valuation of `_model`
 
@@ -209,6 +210,6 @@ class Solver:
                 fresh = z3.Z3_mk_const(context, z3.Z3_mk_int_symbol(context, int(self._names[literal])), self._bool)
             else:
                 fresh = z3.Z3_mk_not(context, self._term(-literal))
-            kept = self._kept[literal] = z3.BoolRef(fresh)
+            kept = self._kept[literal] = z3.BoolRef(fresh, self._solver.ctx)
             term = self._terms[literal] = kept.ast
         return term
