@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from memmodel.cat.analysis import CHOICE, grounds_values, group_at, names_in
-from memmodel.cat.evaluate.graph import ExpressionGraph
+from memmodel.cat.evaluate.graph import DefinitionGraph, ExpressionGraph
 from memmodel.cat.syntax import Check, Definition, Expr, Model
 from memmodel.mutate.edits import ModelEdit, changed, edited, places
 
@@ -93,6 +93,11 @@ class EditFamily:
         self._refers = [self._of_group(number) for number in range(len(model.definitions))]
         self.own = len(self.graph.nodes)
         self.members = [Member(self, edit) for edit in edits]
+
+    @property
+    def definitions(self) -> DefinitionGraph:
+        """The definitions of the model, in the graph that has the edited expressions as well."""
+        return DefinitionGraph(self.graph, tuple(self._defined))
 
     def _of_group(self, number: int) -> frozenset[int]:
         """What a definition refers to; of a `let rec`, what any member of the group does."""

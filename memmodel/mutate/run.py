@@ -24,7 +24,7 @@ from memmodel.litmus.syntax import terms_of
 from memmodel.mutate.edits import ModelEdit, edits_of
 from memmodel.mutate.family import EditFamily
 from memmodel.mutate.outcome import EditResult, Fate, NoticedBy, Strength
-from memmodel.mutate.proofs import Bounds, kinds_of
+from memmodel.mutate.proofs import bounds_of_labels, kinds_of
 from memmodel.mutate.work import EditJudging, FileFindings, FileJudge
 from memmodel.search.journal import Journal
 from memmodel.workers import KILLED, ProcessPool, settle, surviving
@@ -145,7 +145,7 @@ def _proved(family: EditFamily, left: Sequence[int], tests: Sequence[str], judgi
         return proved
     try:
         with within_budget(judging.left()):
-            bounds = Bounds(family, kinds_of(_labels(tests, judging)))
+            bounds = bounds_of_labels(family, kinds_of(_labels(tests, judging)))
             for number in left:
                 if bounds.agrees(family.members[number]):
                     proved.add(number)

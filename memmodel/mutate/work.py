@@ -3,7 +3,7 @@
 In: the path of a test, numbers of edits. Out: `FileFindings`. Settled here: what tells an edit apart. Where an Expect
 line speaks of the model, it has to be met no longer; an answer that differs otherwise is noted, and the search for a
 test that fails goes on. Small tests are judged by all their candidates, the others by an engine, for each edit that
-could change anything by the labels of the test's events.
+bounds on the test's executions do not exclude.
 """
 
 from __future__ import annotations
@@ -19,14 +19,12 @@ from memmodel.answer import Budget
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent, InputError, TooLarge
-from memmodel.events.elaborate import elaborate
 from memmodel.limits import available, sharing_budget, within_budget
-from memmodel.litmus.syntax import terms_of
 from memmodel.mutate.candidates import candidates
 from memmodel.mutate.edits import edits_of
 from memmodel.mutate.family import EditFamily, Member
 from memmodel.mutate.judging import TestJudge
-from memmodel.mutate.proofs import Bounds
+from memmodel.mutate.proofs import Bounds, bounds_of_test
 from memmodel.mutate.verdicts import ShortVerdict, verdict_of
 from memmodel.program.lowered import LoweredTest
 from memmodel.report.expect import word_for
@@ -192,15 +190,12 @@ class FileJudge:
         return verdict_of(api.judge(steps, model, Options("auto", budget, self.judging.bound)))
 
     def _may_differ(self, member: Member, steps: LoweredTest) -> bool:
-        """True unless the labels of the test's events show that an edit changes nothing."""
+        """True unless bounds on the executions of a test show that an edit changes nothing."""
         if member.of_check or member.grounded is not self.family.grounded:
             return True
-        known = self._bounds
-        if known is None or known.subject is not steps:
+        if self._bounds is None or self._bounds.subject is not steps:
             try:
-                graph = elaborate(steps, self.judging.bound, tuple(terms_of(steps.test.condition)))
+                self._bounds = bounds_of_test(self.family, steps, self.judging.bound)
             except TooLarge:
                 return True
-            labels = tuple(dict.fromkeys(event.label for event in graph.events))
-            known = self._bounds = Bounds(self.family, labels, subject=steps)
-        return not known.agrees(member)
+        return not self._bounds.agrees(member)

@@ -22,12 +22,13 @@ from memmodel.base.resources import suite_dir
 from memmodel.base.rows import pairs_of
 from memmodel.engine import Options
 from memmodel.enumeration.estimate import estimate
+from memmodel.events.elaborate import elaborate
 from memmodel.mutate.candidates import candidates
 from memmodel.mutate.edits import edits_of
 from memmodel.mutate.family import EditFamily
 from memmodel.mutate.judging import TestJudge
 from memmodel.mutate.outcome import EditResult, Fate, Strength
-from memmodel.mutate.proofs import Bounds, kinds_of
+from memmodel.mutate.proofs import bounds_of_labels, bounds_of_test, kinds_of
 from memmodel.mutate.verdicts import verdict_of
 from memmodel.mutate.work import EditJudging, FileJudge
 from memmodel.program.lowered import LoweredTest
@@ -141,22 +142,22 @@ def test_a_label_of_each_kind_is_enough() -> None:
     every = dict.fromkeys(event.label for each in lanes for one in each or () for event in one.skeleton.frame.events)
     few = kinds_of(every)
     assert set(few) <= every.keys()
-    whole, part = Bounds(family(), list(every)), Bounds(family(), few)
+    whole, part = bounds_of_labels(family(), list(every)), bounds_of_labels(family(), few)
     for member in random.Random(7).sample(family().members, 40):
         assert whole.agrees(member) is part.agrees(member), member.edit.key
 
 
 def same_on(steps: LoweredTest) -> None:
-    """No edit that the labels of a test show to be idle changes the value of an expression that a check tests."""
+    """No edit that the labels of a test, or its events, show to be idle changes a verdict."""
     lanes = candidates(steps, BOUND, grounded=True, most=300)
     if lanes is None:
         return
     judge = TestJudge(family(), steps.test, lanes)
     labels = [event.label for each in lanes for event in each.skeleton.frame.events]
-    bounds = Bounds(family(), kinds_of(labels))
+    by_labels, by_events = bounds_of_labels(family(), kinds_of(labels)), bounds_of_test(family(), steps, BOUND)
     pick = random.Random(len(labels))
     for member in pick.sample(family().members, 60):
-        if member.grounded and bounds.agrees(member):
+        if member.grounded and (by_labels.agrees(member) or by_events.agrees(member)):
             assert judge.verdict(member) == judge.base(), member.edit.key
 
 
@@ -176,11 +177,21 @@ def test_labels_tell_idle_edits_from_others() -> None:
     steps = questions("shapes/MP+rel.cta+acq.gpu@two-ctas")[0]
     lanes = candidates(steps, BOUND, grounded=True)
     assert lanes is not None
-    bounds = Bounds(family(), [event.label for each in lanes for event in each.skeleton.frame.events])
+    bounds = bounds_of_labels(family(), [event.label for each in lanes for event in each.skeleton.frame.events])
     same = {member.edit.rule for member in family().members if bounds.agrees(member)}
     other = {member.edit.rule for member in family().members if not bounds.agrees(member)}
     assert "committed" in same - other
     assert {"release-pattern", "in-scope", "morally-strong"} <= other
+
+
+def test_events_of_a_test_show_more_than_their_labels() -> None:
+    """Which events are of one thread or of one place, labels do not say."""
+    steps = questions("isa/MP")[0]
+    labels = [event.label for event in elaborate(steps, BOUND, ()).events]
+    by_labels, by_events = bounds_of_labels(family(), labels), bounds_of_test(family(), steps, BOUND)
+    members = random.Random(3).sample(family().members, 150)
+    idle = [[member for member in members if each.agrees(member)] for each in (by_labels, by_events)]
+    assert {member.edit.key for member in idle[0]} < {member.edit.key for member in idle[1]}
 
 
 def test_the_lanes_of_a_test_are_all_its_candidates() -> None:
@@ -224,7 +235,7 @@ def test_what_labels_show_is_of_the_test_that_is_judged() -> None:
     def may(judging: FileJudge, each: LoweredTest) -> list[bool]:
         return [judging._may_differ(member, each) for member in members]
 
-    members, kept = random.Random(1).sample(family().members, 20), judge()
+    members, kept = random.Random(1).sample(family().members, 60), judge()
     steps = [questions(path)[0] for path in ("shapes/LB+data+data@two-ctas", "async/mbarrier/G3")]
     first, second = (may(kept, each) for each in steps)
     assert [first, second] == [may(judge(), each) for each in steps] and first != second
