@@ -20,6 +20,8 @@ from memmodel.base.label_bounds import BOUNDS, may_relate
 from memmodel.base.labels import Action, Family, Issue, Signal
 from memmodel.base.resources import suite_dir
 from memmodel.base.rows import pairs_of
+from memmodel.cat.evaluate.evaluator import Evaluator
+from memmodel.cat.evaluate.rows import rows_of
 from memmodel.engine import Options
 from memmodel.enumeration.estimate import estimate
 from memmodel.events.elaborate import elaborate
@@ -33,6 +35,8 @@ from memmodel.mutate.verdicts import verdict_of
 from memmodel.mutate.work import EditJudging, FileJudge
 from memmodel.program.lowered import LoweredTest
 from memmodel.ptx.vocabulary import Scope
+from memmodel.search.judging.alike import upper_bounds
+from memmodel.search.judging.slices import WorldAlgebra
 
 MODEL = "ptx-9.4"
 BOUND = 3
@@ -131,6 +135,27 @@ def test_relations_have_the_events_that_the_proofs_take_for_granted(path: str) -
             for a, row in enumerate(lanes.base(name)):
                 for b in row:
                     assert may[a] >> b & 1, (name, labels[a], labels[b])
+
+
+@pytest.mark.parametrize("path", chosen(4, "bounds"))
+def test_labels_bound_each_expression_from_above_and_from_below(path: str) -> None:
+    """What a candidate has the labels may have, and what they have for certain each candidate has."""
+    nodes, lanes = family().graph.nodes[: family().own], candidates(questions(path)[0], BOUND, grounded=True, most=100)
+    sure = 0
+    for some in (lanes or [])[:2]:
+        count, every = some.skeleton.frame.count, some.every
+        most = upper_bounds(family().graph, [event.label for event in some.skeleton.frame.events])
+        world = Evaluator(family().graph, WorldAlgebra([every] * count, some.base))
+        for number, node in enumerate(nodes):
+            if node.open or node.is_set or node.op == "recursion":
+                continue
+            for row, high, low in zip(
+                world.value(number), rows_of(most.value(number)), rows_of(most.opposite.value(number)), strict=True
+            ):
+                assert not sum(1 << b for b, when in row.items() if when) & ~high, node
+                assert not low & ~sum(1 << b for b, when in row.items() if when == every), node
+                sure += low.bit_count()
+    assert sure > 20 or not lanes
 
 
 def test_a_label_of_each_kind_is_enough() -> None:

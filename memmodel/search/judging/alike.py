@@ -4,7 +4,8 @@ In: ModelSlices of two models, the labels that events of a program may have. Out
 execution of every program with such labels. `upper`: the labels that a definition may relate, whatever the execution;
 `differs`: those on which two definitions may disagree. A label stands for any number of events, so that a base relation
 may relate any two; sets that a label decides are exact. Both bounds follow the expressions: where two of them are built
-alike, they disagree only by what their parts disagree on.
+alike, they disagree only by what their parts disagree on, and not at all where the laws of the operators show it
+(`inclusion`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from memmodel.cat.evaluate.rows import RowAlgebra, Value, rows_of
 from memmodel.cat.syntax import Model
 from memmodel.errors import InternalError
 from memmodel.search.judging.frames import Readied, ways
+from memmodel.search.judging.inclusion import Inclusions
 from memmodel.search.judging.slices import ModelSlices
 from memmodel.search.programs import Ready
 
@@ -97,22 +99,26 @@ class MostLabels(RowAlgebra):
     def order(self, node: Node, over: Value, extends: Value) -> Value:
         raise InternalError("the search follows no choice of an order")
 
-    def difference(self, left: Value, right: Value) -> Value:
-        return left & ~right if isinstance(left, int) and isinstance(right, int) else left
-
 
 class LeastLabels(MostLabels):
-    """The labels that a set has in every execution. There is no pair of events that a relation has to relate."""
+    """The labels that a set has, and the labels of which a relation relates any two events, in every execution. A label
+    may have no event, so that nothing is certain of what needs an event in between."""
 
     def base(self, node: Node) -> Value:
         row = SET_ROWS.get(node.name)
         return self.empty(node.is_set) if row is None or row.holds is None or row.placed else super().base(node)
 
-    def complement(self, value: Value, is_set: bool) -> Value:
-        return super().complement(value, is_set) if is_set else self.empty(is_set=False)
-
-    def product(self, left: Value, right: Value) -> Rows:
+    def compose(self, left: Value, right: Value) -> Rows:
         return [0] * self.count
+
+    def closure(self, relation: Value) -> Rows:
+        return rows_of(relation)
+
+    def domain(self, relation: Value) -> int:
+        return 0
+
+    def range(self, relation: Value) -> int:
+        return 0
 
     def identity(self, events: Value) -> Rows:
         return [0] * self.count
@@ -132,9 +138,16 @@ class Differences:
     """What one of two nodes may have and the other not. `mine`, `theirs`: bounds for the first and for the second one,
     where open nodes, of the bodies of two groups of `let rec`, are compared. `equal`: base relations that are equal."""
 
-    def __init__(self, mine: Evaluator[Value], theirs: Evaluator[Value], equal: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        mine: Evaluator[Value],
+        theirs: Evaluator[Value],
+        equal: Collection[str] = (),
+        inclusions: Inclusions | None = None,
+    ) -> None:
         self.nodes, self.algebra, self._equal = mine.nodes, mine.algebra, equal
         self.mine, self.theirs = mine, theirs
+        self._inclusions = Inclusions(mine.nodes) if inclusions is None else inclusions
         self._apart: dict[tuple[int, int], Value] = {}
 
     def agree(self, node: int, other: int) -> bool:
@@ -148,7 +161,10 @@ class Differences:
             return self.algebra.empty(is_set=False)
         pair = (node, other)
         if pair not in self._apart:
-            either = self._apart_at_most(node, other)
+            if self._inclusions.equal(node, other):
+                either = self.algebra.empty(self.nodes[node].is_set)
+            else:
+                either = self._apart_at_most(node, other)
             if not self.algebra.is_empty(either):
                 either = self.algebra.intersection(either, self._parts(node, other, either))
             whole = self._whole(self.mine, node), self._whole(self.theirs, other)
@@ -290,7 +306,7 @@ class Differences:
         kinds = [[self.nodes[body].is_set for body in bodies] for bodies in (mine, theirs)]
         if kinds[0] != kinds[1]:
             return False
-        inside = Differences(_within(self.mine, node), _within(self.theirs, other), self._equal)
+        inside = Differences(_within(self.mine, node), _within(self.theirs, other), self._equal, self._inclusions)
         return all(inside.agree(body, its) for body, its in zip(mine, theirs, strict=True))
 
 
