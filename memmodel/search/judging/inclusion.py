@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memmodel.cat.evaluate.graph import Node
+from memmodel.cat.evaluate.graph import Node, StoredNodes
 
 _TRANSITIVE = frozenset({"id", "po"})
 """Base relations that are."""
@@ -18,7 +18,7 @@ _TRANSITIVE = frozenset({"id", "po"})
 class Inclusions:
     """Asked for pairs of nodes; each answer is kept."""
 
-    def __init__(self, nodes: Sequence[Node]) -> None:
+    def __init__(self, nodes: Sequence[Node] | StoredNodes) -> None:
         self._nodes = nodes
         self._known: dict[tuple[int, int], bool] = {}
 
