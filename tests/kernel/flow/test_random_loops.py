@@ -6,21 +6,18 @@ A loop that is a wait does the same however often it is repeated: the same effec
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Sequence
-from functools import cache
 from typing import NamedTuple
 
 import pytest
 from helpers.examples import seeds
+from helpers.kernel.one_thread import Step, asks, execute
 from helpers.kernel.samples import entry, module
 
-from memmodel.isa.lowered import LoweredInstruction, body_of
+from memmodel.isa.lowered import body_of
 from memmodel.kernel.flow.ahead import NOBODY, looking_ahead
-from memmodel.kernel.flow.known_values import Known
 from memmodel.kernel.flow.polling import complaints
 from memmodel.kernel.flow.rounds import ends_alike, reads_again
-from memmodel.program.unknowns import evaluated
 from memmodel.ptx.module.syntax import PtxFunction
 
 COMPUTING = (
@@ -72,68 +69,29 @@ def random_function(seed: int, poll: str, *, ahead: bool = False) -> PtxFunction
     return entry(module("\n".join(filter(None, lines))))
 
 
-class Executed(NamedTuple):
-    """One thread to its end. `effects`: the instructions that others notice; `polls`: those that poll; both with the
-    values of what they read. `end`: why it ended. `first`: the registers at the first poll.
-    """
+class Seen(NamedTuple):
+    """What others notice of an execution, what polls in it, and why it ended."""
 
-    effects: list[tuple[int, tuple[int, ...]]]
-    polls: list[tuple[int, tuple[int, ...]]]
+    effects: list[Step]
+    polls: list[Step]
     end: str
-    first: Known
-
-
-@cache
-def noise(*key: int) -> int:
-    return random.Random(repr(key)).randrange(4)
-
-
-def polls(does: LoweredInstruction) -> bool:
-    return does.tests_phase or does.loads
 
 
 def executed(
     function: PtxFunction, poll: int, answers: Sequence[int], seed: int, peeked: int = 0, *, fences: bool = False
-) -> Executed:  # fmt: skip
+) -> Seen:  # fmt: skip
     """Execute a function. `answers`: what the poll returns, one after the other; other tests return `peeked`. `fences`:
     they have no effect.
     """
-    body, at, left = body_of(function), 7, list(answers)
-    registers: dict[int, int] = {slot: noise(seed, slot) & 1 for does in body for slot in (*does.writes, *does.reads)}
-    effects, polled, times, first = [], [], Counter[int](), ()
-    for _ in range(400):
-        if at >= len(body):
-            return Executed(effects, polled, "exit", first)
-        does = body[at]
-        times[at] += 1
-        guard = does.instruction.guard
-        if guard is not None and bool(registers[guard.slot] & 1) == does.instruction.negated:
-            at += 1
-            continue
-        read = tuple(registers[slot] for slot in does.sources)
-        if does.jumps:
-            assert does.target is not None
-            at = does.target
-            continue
-        if does.traps or does.ends:
-            return Executed(effects, polled, "trap" if does.traps else "exit", first)
-        results = {}
-        if polls(does):
-            if at == poll and not left:
-                return Executed(effects, polled, "no more answers", first)
-            first = first or tuple(sorted(registers.items()))
-            polled.append((at, read))
-            results[does.writes[0]] = left.pop(0) if at == poll else peeked
-        elif not (does.without_effect or (fences and does.fences)):
-            effects.append((at, read))
-        else:
-            named = {str(slot): value for slot, value in registers.items()}
-            for slot in does.writes:
-                value = evaluated(does.values[slot], named) if slot in does.values else None
-                results[slot] = noise(seed, at, times[at]) if value is None else value
-        registers |= results
-        at += 1
-    return Executed(effects, polled, "no end", first)
+    body, left = body_of(function), list(answers)
+
+    def answer(step: Step) -> int | None:
+        return peeked if step[0] != poll else left.pop(0) if left else None
+
+    steps, end, _ = execute(function, seed, answer)
+    polls = [step for step in steps if asks(body[step[0]])]
+    others = [step for step in steps if not asks(body[step[0]]) and not body[step[0]].without_effect]
+    return Seen([step for step in others if not (fences and body[step[0]].fences)], polls, end)
 
 
 def poll_of(function: PtxFunction, word: str) -> int:
@@ -179,7 +137,7 @@ def test_a_load_that_polls(seed: int) -> None:
     """Rounds may decide how often it polls, and nothing behind that."""
     function = random_function(seed, LOAD)
     load = poll_of(function, "ld.acquire")
-    first = executed(function, load, [1], seed).first
+    first = execute(function, seed, lambda step: None).first
     if not first:
         return
     around = tuple(pair for pair in first if pair[0] != body_of(function)[load].writes[0])
@@ -210,4 +168,5 @@ def test_a_test_that_only_looks_ahead(seed: int) -> None:
                 assert passed.polls == failed.polls
             else:
                 assert wait == test != peek
-                assert body[test].phase_test.label == body[peek].phase_test.label  # it synchronizes as the wait does
+                steps = [body[at].phase_test for at in (test, peek)]
+                assert len({step and step.label for step in steps}) == 1, "it synchronizes as the wait does"
