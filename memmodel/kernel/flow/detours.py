@@ -113,7 +113,7 @@ def _may_end(body: Body, follows: Mapping[int, Sequence[int]], loop: Mapping[int
     for at in loop:
         does = body[at]
         special = any(isinstance(operand, Special) for operand in does.instruction.operands)
-        if does.calls or does.loads or special:
+        if does.loads or special:  # what a function returns is loaded
             changes.update(does.writes)
         for slot in does.writes:
             sources.setdefault(slot, set()).update(does.reads)

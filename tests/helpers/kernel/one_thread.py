@@ -45,8 +45,12 @@ def asks(does: LoweredInstruction) -> bool:
     return does.tests_phase or does.loads
 
 
-def execute(function: PtxFunction, seed: int, answer: Callable[[Step], int | None]) -> Executed:
-    """Execute a function. `answer`: the result of a load or of a test; None to end there."""
+def execute(
+    function: PtxFunction, seed: int, answer: Callable[[Step], int | None], other: Callable[[Step], None] | None = None
+) -> Executed:  # fmt: skip
+    """Execute a function. `answer`: the result of a load or of a test; None to end there. `other`: is told of what
+    neither asks nor computes.
+    """
     body, at = body_of(function), SET_UP
     registers = {slot: noise(seed, slot) & 1 for does in body for slot in (*does.writes, *does.reads)}
     steps, times, first = list[Step](), Counter[int](), Known()
@@ -72,6 +76,8 @@ def execute(function: PtxFunction, seed: int, answer: Callable[[Step], int | Non
             for slot in does.writes:
                 value = evaluated(does.values[slot], named) if slot in does.values else None
                 results[slot] = noise(seed, at, times[at]) if value is None else value
+        elif other is not None:
+            other(step)
         steps.append(step)
         if does.traps or does.ends:
             return Executed(steps, "trap" if does.traps else "exit", first)

@@ -103,6 +103,8 @@ AGAIN = ".func (.param .b32 c) again() { .reg .b32 %a; mov.u32 %a, 1; st.param.b
         ("ld.local.u32 %r4, [l];\nsetp.eq.u32 %p3, %r4, 1;", True),
         ("mov.u32 %r4, %clock;\nsetp.lt.u32 %p3, %r4, 9;", True),
         (PRINT, True),
+        # A loop before one that ends.
+        ("@%p4 bra L;\nM: add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p3, %r1, 9;\n@%p3 bra M;\nmov.pred %p3, 0;", False),
         ("xor.b32 %r4, %r2, 1;\nsetp.eq.u32 %p3, %r4, 1;", False),
         ("add.u32 %r1, %r1, 1;\nsetp.eq.u32 %p3, %r2, 0;", False),
         ("M: add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p4, %r1, 9;\n@%p4 bra M;\nsetp.eq.u32 %p3, %r2, 0;", False),
