@@ -35,6 +35,9 @@ USUAL = {
     "load": "acquire.gpu.global.u32", "test": "setp.ne.u32 %p5, %r7, 2;", "behind": "",
 }  # fmt: skip
 FENCED = "fence.acq_rel.gpu;\n{}"
+ONE = "setp.eq.u32 %p7, %r20, 1;\n@%p7 {}\n@!%p7 {}\n"
+RED = "red.release.gpu.global.add.u32 [%d0], 1;"
+ADD_21 = "red.release.gpu.global.add.u32 [%d0], %r21;"
 ATOM = "atom.{}.gpu.global.add.u32 %r8, [%d0], 1;"
 
 
@@ -75,6 +78,23 @@ def word(change: dict[str, str], threads: int = 1, ctas: int = 3) -> str:
         ({"after": "red.relaxed.gpu.global.add.u32 [%d0], -1;"}, "findings"),
         # A store puts it back.
         ({"after": "st.relaxed.gpu.global.u32 [%d0], 1;", "test": "setp.eq.u32 %p5, %r7, 0;"}, "findings"),
+        # One arrival is of another scope, kind, size or amount.
+        ({"arrive": ONE.format(RED, RED.replace("gpu", "cluster"))},
+         "findings"),
+        ({"arrive": ONE.format(RED, RED.replace("add.u32", "or.b32")),
+          "test": "setp.lt.u32 %p5, %r7, 2;"}, "findings"),
+        ({"arrive": ONE.format(RED, RED.replace("u32", "u64"))},
+         "not clean"),
+        ({"arrive": "mov.u32 %r21, %clock;\n" + ONE.format("mov.u32 %r21, 1;", "nanosleep.u32 5;") + ADD_21,
+          "test": "setp.lt.u32 %p5, %r7, 2;"}, "not clean"),
+        ({"arrive": RED.replace("u32", "f32"), "test": "setp.eq.u32 %p5, %r7, 0;"}, "not clean"),
+        ({"arrive": "red.release.gpu.global.and.b32 [%d0], 1;", "test": "setp.ne.u32 %p5, %r7, 0;"}, "findings"),
+        # The waiting thread arrives or stores, too.
+        ({"before": ATOM.format("relaxed"), "test": "setp.ne.u32 %p5, %r7, 3;"}, "clean"),
+        ({"before": ATOM.format("relaxed"), "test": "add.u32 %r9, %r8, 1;\nsetp.eq.u32 %p5, %r7, %r9;"}, "findings"),
+        ({"before": "st.relaxed.gpu.global.u32 [%d0], 0;"}, "findings"),
+        ({"before": "st.relaxed.gpu.global.u32 [%d0], 1;\nst.relaxed.gpu.global.u32 [%d0], 0;"}, "findings"),
+        ({"init": "st.relaxed.gpu.global.u32 [%d0], 0;"}, "findings"),
         # What was read is used, or the loop does something.
         ({"behind": "st.global.u32 [%d0+1024], %r7;"}, "clean"),
         ({"test": "add.u32 %r22, %r22, 1;\nsetp.ne.u32 %p5, %r7, 2;", "before": "mov.u32 %r22, 0;",
