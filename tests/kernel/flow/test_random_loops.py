@@ -48,17 +48,18 @@ def random_function(seed: int, poll: str, *, ahead: bool = False) -> PtxFunction
             )
         return line
 
-    def some(most: int, other: float = 0.04) -> list[str]:
-        lines = [pick.choice(ELSE if pick.random() < other else COMPUTING) for _ in range(pick.randint(0, most))]
-        return list(map(filled, lines))
+    def some(most: int) -> list[str]:
+        count = pick.choice((0, 0, *range(most + 1)))
+        return [filled(pick.choice(ELSE if pick.random() < 0.04 else COMPUTING)) for _ in range(count)]
 
     known = [f"mov.u32 %r{number}, {pick.randrange(3)};" for number in (5, 6, 7, 8) if pick.random() < 0.7]
     result = "setp.ne.u32 %p5, %r5, 1;" if poll == LOAD else ""
     peeks = (
         [filled(pick.choice(PEEKS)), *some(1), f"@{pick.choice(('', '', '!'))}%p6 bra OUT;", *some(1)] if ahead else []
     )
-    test = pick.choice(("@%p5" if poll == LOAD else "@!%p5", filled("@G"), "@!%p6"))
-    ends = pick.choice(("", "", "", f"{filled('@G')} bra OUT;", f"{filled('@G')} bra L;", "@%p7 bra LAST;"))
+    usual = "@%p5" if poll == LOAD else "@!%p5"
+    test = pick.choice((usual, usual, usual, usual, filled("@G")))
+    ends = pick.choice(("", "", "", "", "", "", f"{filled('@G')} bra OUT;", f"{filled('@G')} bra L;", "@%p7 bra LAST;"))
     guard = pick.choice(("", "", "", "", "", "", "", "@%p7 "))
     last = pick.choice(("", filled("st.shared.u32 [s], R;"), "@%p6 st.shared.u32 [s], 1;"))
     lines = [
