@@ -93,9 +93,10 @@ class Lines:
     def at(self, gap: Opening) -> Iterator[Addition]:
         """What may stand in a gap."""
         past, ahead = visible_ops(gap.past), visible_ops(gap.ahead)
-        if past and ahead:
-            yield from self._memory(past[-1], ahead[0])
-            yield from self._proxy(past[-1], ahead[0])
+        waits = list(self._object_waits(gap)) if ahead else []
+        if ahead and (past or (self.exact and waits)):  # a fence may stand behind the wait
+            yield from self._memory(past[-1:] + ahead[:1])
+            yield from self._proxy(past[-1:] + ahead[:1])
             yield from self._restricted()
             if any(isinstance(op, OnObject) and op.label.action is Action.INIT for op in past):
                 yield Addition("fence.mbarrier_init.release.cluster;", "fence.mbarrier_init", SCOPE_COST["cta"], 4)
@@ -110,14 +111,14 @@ class Lines:
         if ahead:
             if gap.thread in self.dependents:
                 yield Addition(f"{GRID_WAIT};", GRID_WAIT, WAIT, 0)
-            yield from self._object_waits(gap)
+            yield from waits
             if Family.WGMMA in _families(ahead):
                 yield Addition("wgmma.fence.sync.aligned;", "wgmma.fence", OTHER, 6)
 
-    def _memory(self, before: Op, after: Op) -> Iterator[Addition]:
+    def _memory(self, beside: list[Op]) -> Iterator[Addition]:
         for sem in (Sem.ACQUIRE, Sem.RELEASE, Sem.ACQ_REL, Sem.SC):
             for scope in self.widths:
-                if any(_as_strong(op, sem, scope) for op in (before, after)):
+                if any(_as_strong(op, sem, scope) for op in beside):
                     continue
                 price = SCOPE_COST[scope] * SEM_FACTOR[sem.value]
                 yield Addition(
@@ -129,13 +130,13 @@ class Lines:
         for sem, text in RESTRICTED.items() if self.clusters and self._has(Space.SHARED) else ():
             yield Addition(f"{text};", text, OTHER + SCOPE_COST["cta"] * SEM_FACTOR[sem], _rank(Sem(sem)))
 
-    def _proxy(self, before: Op, after: Op) -> Iterator[Addition]:
+    def _proxy(self, beside: list[Op]) -> Iterator[Addition]:
         if Proxy.ASYNC in self.proxies:
             spaces = [name for name, present in (("global", self._has(Space.GLOBAL)), ("shared::cta", True)) if present]
             if self.clusters:
                 spaces.append("shared::cluster")
             names = tuple(f"fence.proxy.async.{space}" for space in spaces)
-            if not any(_is_proxy_fence(op, Proxy.ASYNC) for op in (before, after)):
+            if not any(_is_proxy_fence(op, Proxy.ASYNC) for op in beside):
                 yield Addition("fence.proxy.async;", "fence.proxy.async", PROXY_FENCE, 4, names)
             for name in names:
                 yield Addition(f"{name};", name, PROXY_FENCE_OF_ONE_SPACE, 4)
@@ -146,8 +147,8 @@ class Lines:
                     reads = half.replace("sync_restrict::shared::cta", READS)
                     yield Addition(f"{reads};", reads, half_of_proxy_fence(sem, reads=True), 4)
         if Proxy.FABRIC in self.proxies:
-            yield from _fabric(before, after)
-        if self.alias and not any(_is_proxy_fence(op, None) for op in (before, after)):
+            yield from _fabric(beside)
+        if self.alias and not any(_is_proxy_fence(op, None) for op in beside):
             yield Addition("fence.proxy.alias;", "fence.proxy.alias", PROXY_FENCE, 4)
 
     def _has(self, space: Space) -> bool:
@@ -236,9 +237,9 @@ def commit(op: Op, name: str) -> str | None:
     return f"tcgen05.commit.cta_group::{op.label.group or 1}.mbarrier::arrive::one.shared::cluster.b64 [{name}]"
 
 
-def _fabric(before: Op, after: Op) -> Iterator[Addition]:
+def _fabric(among: list[Op]) -> Iterator[Addition]:
     """The halves of fences of the fabric proxy, and both of them for what one thread does."""
-    beside = [op.label for op in (before, after) if isinstance(op, Emit) and isinstance(op.label, ProxyFence)]
+    beside = [op.label for op in among if isinstance(op, Emit) and isinstance(op.label, ProxyFence)]
     for across in Across:
         release, acquire = (f"fence.proxy.{across.value}.alias.{sem}.sys" for sem in ("release", "acquire"))
         near = {fence.half for fence in beside if fence.across is across}

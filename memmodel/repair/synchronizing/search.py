@@ -54,11 +54,19 @@ class Reached:
 
 
 class CheapestSearch:
-    """Sets of `offered` changes. `price`: what a change adds to the cost of a program. `demands`: how many there
-    are."""
+    """Sets of `offered` changes. `price`: what a change adds to the cost of a program. `given`: changes that are made
+    beside each set. `demands`: how many there are."""
 
-    def __init__(self, name: str, trials: Trials, offered: Sequence[Edit], price: Callable[[Edit], float]) -> None:
+    def __init__(
+        self,
+        name: str,
+        trials: Trials,
+        offered: Sequence[Edit],
+        price: Callable[[Edit], float],
+        given: frozenset[Edit] = frozenset(),
+    ) -> None:
         self.name = name
+        self.given = given
         self.trials = trials
         self.offered = list(dict.fromkeys(offered))
         self.price = {edit: price(edit) for edit in self.offered}
@@ -84,10 +92,8 @@ class CheapestSearch:
         best = known
         bound, stopped = 0.0, ""
         try:
-            for counterexample in {
-                counterexample.flag: counterexample
-                for counterexample in reversed(self.trials.counterexamples(self.trials.before))
-            }.values():
+            before = [] if self.given else self.trials.counterexamples(self.trials.before)
+            for counterexample in {it.flag: it for it in reversed(before)}.values():
                 self._demand(counterexample, frozenset())
             while True:
                 self.trials.in_time()
@@ -116,7 +122,7 @@ class CheapestSearch:
         Return the best set then. Each demand on the way is about other changes.
         """
         while best is None or self.total(chosen) < self.total(best) - TINY:
-            if self.trials.is_right(chosen):
+            if self.trials.is_right(chosen | self.given):
                 return in_order(chosen)
             taken = {edit.group for edit in chosen}
             wanted = [
@@ -140,10 +146,11 @@ class CheapestSearch:
     def _demand(self, counterexample: TextCounterexample, chosen: frozenset[Edit]) -> set[Edit]:
         """The changes of which a right set makes one, if it makes those of the chosen ones that wait or signal and that
         the execution needs."""
-        bare = self._in(counterexample, [edit for edit in chosen if self.trials.risky(edit)])
+        waiting = self.given.union(edit for edit in chosen if self.trials.risky(edit))
+        bare = self._in(counterexample, waiting)
         if bare is not None:
-            counterexample, chosen = bare, frozenset(edit for edit in chosen if self.trials.risky(edit))
-        counterexample, made = self._with_fewer(counterexample, chosen)
+            counterexample, chosen = bare, waiting
+        counterexample, made = self._with_fewer(counterexample, chosen | self.given)
         counterexample, passed = self._with_more(counterexample, made)
         applied = in_order(made | passed)
         offered = [edit for edit in self._order if edit not in made]
@@ -151,7 +158,7 @@ class CheapestSearch:
         if kept is None:
             kept = self._survivors.worked_out(counterexample, applied, offered)
         among = set(self.offered).difference(made, passed, kept)
-        self._require(among, [edit for edit in made if self.trials.risky(edit)])
+        self._require(among, [edit for edit in made - self.given if self.trials.risky(edit)])
         return among
 
     def _require(self, among: Iterable[Edit], given: Iterable[Edit]) -> None:
@@ -164,7 +171,7 @@ class CheapestSearch:
         self, counterexample: TextCounterexample, chosen: frozenset[Edit]
     ) -> tuple[TextCounterexample, frozenset[Edit]]:
         """The execution where as few of the chosen changes that wait or signal are made as it allows."""
-        risky = [edit for edit in chosen if self.trials.risky(edit)]
+        risky = [edit for edit in chosen - self.given if self.trials.risky(edit)]
         for less in ([risky] if len(risky) > 1 else []) + [[edit] for edit in risky]:
             rest = chosen.difference(less)
             if len(rest) == len(chosen) - len(less):

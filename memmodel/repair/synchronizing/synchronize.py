@@ -139,7 +139,7 @@ class _Synchronizing:
         trials.judge = judge
         alone = [edit for edit in self._alone() if trials.carry.legal(edit)]
         offered = alone + [edit for edit in self._between(before) if trials.carry.legal(edit)]
-        known = self._known(trials, offered, seconds) or self._less(trials, alone, seconds)
+        known = self._known(trials, offered, seconds) or self._waits_first(trials, offered, seconds)
         # Explanations lead to waits for what later executions show, too.
         offered = list(dict.fromkeys((*offered, *(known or ()))))
         search = CheapestSearch(self.name, trials, offered, lambda edit: self._price(edit, base))
@@ -161,34 +161,26 @@ class _Synchronizing:
         finally:
             trials.until += seconds * (1 - FIRST_PART)
 
-    @staticmethod
-    def _less(trials: RepairSearch, offered: list[Edit], seconds: float) -> Changes | None:
-        """All changes at once that wait for no other thread, the strongest of each kind at each place, without those
-        that are not needed beside the others; None if that is not right."""
+    def _waits_first(self, trials: RepairSearch, offered: list[Edit], seconds: float) -> Changes | None:
+        """The fewest waits beside all changes that wait for no other thread, the strongest of each kind at each place:
+        of all these, those that are needed beside the others. None if no waits are right, or there is no time."""
         strongest: dict[object, Edit] = {}
+        waits: dict[object, Edit] = {}
         for edit in offered:
-            if not WAIT.search(edit.text):
-                strongest[edit.group] = max(strongest.get(edit.group, edit), edit, key=lambda it: it.cost)
-        kept = sorted(strongest.values(), key=lambda edit: -edit.cost)
+            phase = WAIT.search(edit.text)
+            if phase is not None:
+                kinds, kind = waits, (*edit.group[:2], *phase.groups())
+            else:
+                kinds, kind = strongest, edit.group
+            if not edit.more:
+                kinds[kind] = max(kinds.get(kind, edit), edit, key=lambda it: it.cost)
+        order = frozenset(strongest.values())
         until, trials.until = trials.until, min(trials.until, monotonic() + seconds * FIRST_PART)
-        right = False
         try:
-            right = trials.is_right(frozenset(kept))
-            size = len(kept) // 2 if right else 0
-            while size:
-                at = 0
-                while at < len(kept):
-                    rest = kept[:at] + kept[at + size :]
-                    if trials.is_right(frozenset(rest)):
-                        kept = rest
-                    else:
-                        at += size
-                size //= 2
-        except BudgetSpent:
-            pass
+            found = CheapestSearch(self.name, trials, list(waits.values()), lambda edit: 1.0, order).search().changes
+            return None if found is None else in_order(_needed(trials, [*order, *found]))
         finally:
             trials.until = until
-        return in_order(kept) if right else None
 
     def _trials(self, before: AnswersOfTest, seconds: float, queries: KeptQueries) -> RepairSearch:
         name, models, options = self.name, self.models, self.options
@@ -263,6 +255,25 @@ class _Synchronizing:
             reason,
             decided=decided,
         )
+
+
+def _needed(trials: RepairSearch, changes: Sequence[Edit]) -> list[Edit]:
+    """Of changes that are right together those that are needed beside the others, as far as time allows."""
+    kept = sorted(changes, key=lambda edit: -edit.cost)
+    size = len(kept) // 2
+    try:
+        while size:
+            at = 0
+            while at < len(kept):
+                rest = kept[:at] + kept[at + size :]
+                if trials.is_right(frozenset(rest)):
+                    kept = rest
+                else:
+                    at += size
+            size //= 2
+    except BudgetSpent:
+        pass
+    return kept
 
 
 FIRST_PART = 0.3
