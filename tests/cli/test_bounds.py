@@ -14,6 +14,7 @@ from time import monotonic
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from helpers import fuzz
 from helpers.examples import share
 from helpers.places import ROOT
@@ -22,7 +23,9 @@ from memmodel import limits
 from memmodel.answer import Budget
 from memmodel.base.resources import suite_dir
 from memmodel.cat.load import load_model
-from memmodel.errors import BudgetSpent
+from memmodel.cli.app import app
+from memmodel.errors import BudgetSpent, InputError
+from memmodel.kernel.mutate import table
 from memmodel.kernel.sweep.family import SweepRequest
 from memmodel.mutate.work import EditJudging
 
@@ -48,6 +51,21 @@ def kernel_that_takes_long(folder: Path) -> list[str]:
     (folder / "k.ptx").write_text(text)
     (folder / "l.json").write_text(json.dumps(fuzz.LAUNCH))
     return ["kernel", "k.ptx", "--launch", "l.json"]
+
+
+def test_solver_steps_are_those_of_each_mutant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With an hour for all, a report ended when the mutants had taken the steps of one together."""
+    left: list[int] = []
+
+    def spends(*_: object, budget: Budget, **__: object) -> None:
+        limits.counted(lambda: 2 * budget.effort)
+        left.append(limits.available(budget).effort)
+        raise InputError("enough is known")
+
+    monkeypatch.setattr(table, "mutation_table", spends)
+    example = ROOT / "docs/examples/kernels/dsmem.ptx"
+    CliRunner().invoke(app, ["kernel", f"{example}", "--launch", f"{example.with_suffix('.launch.json')}", "--mutate"])
+    assert left == [Budget().effort]
 
 
 @pytest.mark.parametrize("more", share([(), ("--mutate",), ("--fix",), ("--readings",), ("--any-grid",)], 5))
