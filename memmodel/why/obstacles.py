@@ -12,6 +12,8 @@ from memmodel.answer import ShownEvent, Witness
 from memmodel.base.labels import Access, Covers, Family, Fence, ProxyFence, Signal
 from memmodel.base.rows import bits
 from memmodel.concrete.execution import Execution
+from memmodel.program.ops import Jump, OnObject
+from memmodel.program.uses import assigned
 from memmodel.ptx.vocabulary import Sem
 from memmodel.why.apart import Apart, apart, hand_over, synchronizes
 from memmodel.why.changes import Change, is_submit
@@ -81,6 +83,9 @@ class Sentences:
                 return f"nothing orders {prior} before {after}", self._meeting(change)
             case Reason.NOT_SEEN:
                 branch = "a branch that skips the access"
+                if (end := self._made_where_not_seen(change.other)) is not None:
+                    text = f"{after} has not seen {prior}, and only then is {self._line(end)} executed"
+                    return text, "the other guard: the access belongs where it has seen it"
                 if self._changes_memory(change.other):
                     repair = f"{branch} unless it has"
                 else:
@@ -210,6 +215,31 @@ class Sentences:
             if seeing is not None and self.po[seeing] >> self.flow.in_po(end) & 1:
                 return f", and {self._line(end)} does not wait until it has"
         return ""
+
+    def _made_where_not_seen(self, seeing: int | None) -> int | None:
+        """The later access, where a guard by the predicate of a test makes it only if the test returned false."""
+        record = None if seeing is None else self.execution.frame.record_of(self.execution.events[seeing])
+        if record is None:
+            return None
+        program = self.execution.frame.lowered.programs[record.name.thread]
+        test = program.steps[record.name.step].op
+        if not isinstance(test, OnObject) or test.register is None:
+            return None
+        for end in self.ends or ():
+            issue = self.flow.in_po(end)
+            access = self.execution.frame.record_of(self.execution.events[issue])
+            if access is None or seeing is None or not self.po[seeing] >> issue & 1:
+                continue
+            for number in range(record.name.step + 1, access.name.step + 1):
+                step = program.steps[number]
+                if test.register in assigned(step.op):
+                    break
+                if step.guard is None or step.guard.register != test.register:
+                    continue
+                skips = isinstance(step.op, Jump) and program.labels.get(step.op.label or "", -1) > access.name.step
+                if step.guard.negated is (number == access.name.step) and (skips or number == access.name.step):
+                    return end
+        return None
 
     def _line(self, event: int | None) -> str:
         if event is None or event not in self.shown:

@@ -433,6 +433,25 @@ exists (P1:r == 0)
 """
 
 
+@pytest.mark.parametrize(
+    ("access", "only_then"),
+    [
+        ("@%p bra E;\n    ld.shared.u32 %r, [x];\nE:", True),
+        ("@!%p ld.shared.u32 %r, [x];", True),
+        ("@%p st.shared.u32 [y], 1;\n    ld.shared.u32 %r, [x];", False),
+        ("setp.eq.u32 %p, 1, 1;\n    @!%p bra E;\n    ld.shared.u32 %r, [x];\nE:", False),
+    ],
+)
+def test_a_guard_that_is_the_wrong_way_round_is_named(access: str, only_then: bool) -> None:
+    """The access is made only if the test returned false."""
+    text = TESTED_ONCE.replace("ld.shared.u32 %r, [x];", access).replace(
+        ".shared .u32 x", ".shared .u32 y;\n.shared .u32 x"
+    )
+    obstacles = [it for story in api.explain(text, ask="exists race").stories for it in story.obstacles]
+    unseen = [it for it in obstacles if it.reason is Reason.NOT_SEEN]
+    assert unseen and all(("only then" in it.text and "the other guard" in it.repair) is only_then for it in unseen)
+
+
 def test_an_outcome_that_does_not_ask_what_was_seen_has_the_reason_of_its_race() -> None:
     (obstacle,) = api.explain(TESTED_ONCE).stories[0].obstacles
     assert obstacle.reason is Reason.NOT_SEEN
