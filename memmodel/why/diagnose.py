@@ -147,9 +147,16 @@ class Diagnosing:
                 cheaper = (change for change in sorted(mine, key=PRICE) if change.cost <= least)
                 kept = next(([change] for change in cheaper if self.ends([change])), kept)
             kept = self._relaxed(kept)
-            altered = alter(self.execution, combined((c.alteration for c in kept), self.flow.count))
-            return self._diagnosed(tuple(kept), altered)
-        return None
+            return self._of(kept)
+        # Of many fence.sc at once there are too many orders to look at; one may be enough.
+        single = (change for change in sorted(changes, key=PRICE) if change.reason is Reason.NO_FENCE_SC)
+        enough = next(([change] for change in single if self.ends([change])), None)
+        return None if enough is None else self._of(enough)
+
+    def _of(self, changes: list[Change]) -> Diagnosis:
+        """The diagnosis that these changes are enough."""
+        altered = alter(self.execution, combined((change.alteration for change in changes), self.flow.count))
+        return self._diagnosed(tuple(changes), altered)
 
     def _relaxed(self, changes: list[Change]) -> list[Change]:
         """The changes, with .relaxed for each .acquire or .release of a weak access where that is as good."""

@@ -33,8 +33,9 @@ CUT = "the reason is cut short: it may take no longer than the answer did"
 
 @dataclass(slots=True)
 class TimeForReasons:
-    """`cut`: the time of one of the reasons ran out."""
+    """`over`: when it ends. `cut`: the time of one of the reasons ran out."""
 
+    over: float
     cut: bool = False
 
 
@@ -49,14 +50,20 @@ def reasons(answer: Answer, budget: Budget) -> Iterator[TimeForReasons]:
     """
     spent = (answer.times.encode + answer.times.solve) / 1000
     seconds = max(LEAST, min(budget.seconds - spent, max(spent, QUICK), MOST))
-    time = TimeForReasons()
-    token, over = _TIME.set(time), monotonic() + seconds - ROUNDED
+    time = TimeForReasons(monotonic() + seconds - ROUNDED)
+    token = _TIME.set(time)
     try:
         with sharing_budget(replace(budget, seconds=seconds)):
             yield time
     finally:
         _TIME.reset(token)
-        time.cut |= monotonic() >= over
+        time.cut |= monotonic() >= time.over
+
+
+def time_is_over() -> bool:
+    """True if a search for a reason may have ended because its time did."""
+    time = _TIME.get()
+    return time is not None and (time.cut or monotonic() >= time.over)
 
 
 def limited(work: Callable[[], T], otherwise: T) -> T:

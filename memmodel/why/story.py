@@ -13,10 +13,11 @@ from memmodel.answer import Finding, Witness
 from memmodel.base.labels import Access, Barrier, GroupWait, Half, Label, Mbarrier, Signal
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
+from memmodel.errors import BudgetSpent
 from memmodel.ptx.vocabulary import Proxy
 from memmodel.why.changes import Change
 from memmodel.why.diagnose import Diagnosing, Diagnosis
-from memmodel.why.limited import limited
+from memmodel.why.limited import limited, time_is_over
 from memmodel.why.obstacles import Sentences, at
 from memmodel.why.records import At, Obstacle, PathStep, Reason, Story
 from memmodel.why.unfold import COMMUNICATION, Chain, Link
@@ -96,6 +97,8 @@ def _nothing(execution: Execution, pair: tuple[int, int] | None, rule: str) -> t
             return Reason.READ_ONLY, "one of them goes through the read-only path, which no fence bridges"
     if rule:
         return Reason.RULE, rule
+    if time_is_over():
+        raise BudgetSpent("the search for a reason was not done")
     return Reason.NOTHING_MISSING, "no synchronization between the accesses of this execution would forbid it"
 
 

@@ -25,6 +25,7 @@ from memmodel.errors import BudgetSpent
 from memmodel.limits import Limits, usage
 from memmodel.solve.solver import Satisfiable, Solver
 from memmodel.why import diagnose, limited
+from memmodel.why.records import Reason
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +51,21 @@ def test_a_search_that_ends_in_silence_when_the_time_is_over_is_cut(answered, mo
     with limited.reasons(answered.answer, Budget(seconds=0.001)) as time:
         _spin(0.1)
     assert time.cut is cut
+
+
+def test_a_search_that_was_cut_does_not_say_that_nothing_is_missing(monkeypatch):
+    """Of three fences one is no fence.sc. That is found where there is time, though many more could be put in."""
+    text = "PTX three\n" + "".join(f".global .u32 {name} = 0;\n" for name in "xyz")
+    for number, (mine, other) in enumerate(("xy", "yz", "zx")):
+        text += f"thread P{number} @ cta {number}, gpu 0 {{\n  st.relaxed.gpu.global.u32 [{mine}], 1;\n"
+        text += f"  fence.{'acq_rel' if number == 2 else 'sc'}.gpu;\n  ld.relaxed.gpu.global.u32 %r, [{other}];\n}}\n"
+    text += "exists (P0:r == 0 /\\ P1:r == 0 /\\ P2:r == 0)\n"
+    assert [it.reason for it in api.explain(text).stories[0].obstacles] == [Reason.NO_FENCE_SC]
+    monkeypatch.setattr(diagnose.Diagnosing, "diagnosis", lambda _: _spin(0.1))
+    monkeypatch.setattr(limited, "LEAST", 0.05)
+    monkeypatch.setattr(limited, "QUICK", 0.05)
+    cut = api.explain(text)
+    assert cut.stories == () and limited.CUT in cut.note
 
 
 def test_explain_says_that_its_reason_was_cut_short(monkeypatch):
