@@ -27,13 +27,15 @@ def phase_reason(execution: Execution, update: int, wait: int) -> Reason:
     )
     if waited.parity is not None and all(row & earlier for row in phases_seen):
         return Reason.PARITY
-    object_ = waited.object
-    uses = [execution.frame.record_of(event) for event in execution.events]
-    bytes_ = any(
-        isinstance(use, ObjectRecord) and use.object == object_ and (use.bytes or use.action is Action.COMPLETE_TX)
-        for use in uses
-    )
-    return Reason.BYTES if bytes_ and isinstance(execution.events[update].label, Signal) else Reason.COUNT
+    seen, arrivals = execution.relation("mbarobs"), execution.set("ARRIVEON")
+    uses = [(n, execution.frame.record_of(event)) for n, event in enumerate(execution.events)]
+    own = [(n, use) for n, use in uses if isinstance(use, ObjectRecord) and use.object == waited.object]
+    expecting = [n for n, use in own if use.bytes and arrivals >> n & 1]
+    # If no arrival that expects bytes was seen, other arrivals were enough to end the phase.
+    counted = bool(expecting) and not any(seen[n] >> wait & 1 for n in expecting)
+    in_bytes = any(use.bytes or use.action is Action.COMPLETE_TX for _, use in own)
+    signal = isinstance(execution.events[update].label, Signal)
+    return Reason.BYTES if in_bytes and signal and not counted else Reason.COUNT
 
 
 def copied(execution: Execution, *signals: int) -> set[object]:

@@ -433,6 +433,31 @@ exists (P1:r == 0)
 """
 
 
+def test_a_phase_that_ends_without_the_arrival_that_expects_bytes_has_the_wrong_count() -> None:
+    """Another thread's arrival is enough for a count of one, so that no expectation is too small."""
+    text = """PTX two-arrivals
+.shared .align 16 .u32 s[4] = {0};
+.global .align 16 .u32 g[4] = {1, 1, 1, 1};
+.shared .align 8 .b64 bar = mbarrier(1);
+thread P0 @ cta 0, gpu 0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [g], 16, [bar];
+}
+thread P1 @ cta 0, gpu 0 {
+    mbarrier.arrive.shared::cta.b64 _, [bar];
+}
+thread P2 @ cta 0, gpu 0 {
+W:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;
+    @!%p bra W;
+    ld.shared.u32 %r, [s];
+}
+exists (P2:r == 0)
+"""
+    (obstacle,) = api.explain(text).stories[0].obstacles
+    assert obstacle.reason is Reason.COUNT
+
+
 @pytest.mark.parametrize(
     ("access", "only_then"),
     [
