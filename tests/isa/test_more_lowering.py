@@ -36,7 +36,8 @@ HINTS = {
         "UndefinedIf(applypriority takes an address that is a multiple of 128 and.u64(%rd0, 127))",
     ],
     "createpolicy.range.L2::evict_unchanged.b64 %rd9, [%rd0], %r0, %r1;": [
-        "UndefinedIf(createpolicy.range takes an address of global memory {outside})"
+        "UndefinedIf(createpolicy.range takes an address of global memory {outside})",
+        "UndefinedIf(the primary-size of createpolicy.range is at most its total-size gt.u64(%r0, %r1))",
     ],
     "cp.async.bulk.prefetch.L2.global [%rd0], 32;": [
         "UndefinedIf(cp.async.bulk.prefetch takes an address of global memory {outside})",

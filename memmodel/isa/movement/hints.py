@@ -110,11 +110,13 @@ def fabric_policy(call: Call) -> tuple[Op, ...]:
 
 def _sized(call: Call, primary: Operand, total: Operand) -> tuple[Op, ...]:
     """The policy of a range of these sizes."""
-    for size in (primary, total):
-        call.integer(size)
-    if isinstance(primary, Imm) and isinstance(total, Imm) and not 0 <= primary.value <= total.value <= 1 << 32:
-        call.fail("primary-size is at most total-size, which is at most 4 GB", primary)
-    return _policy_in(call)
+    sizes = tuple(call.integer(size) for size in (primary, total))
+    if isinstance(primary, Imm) and isinstance(total, Imm):
+        if not 0 <= primary.value <= total.value <= 1 << 32:
+            call.fail("primary-size is at most total-size, which is at most 4 GB", primary)
+        return _policy_in(call)
+    rule = "the primary-size of createpolicy.range is at most its total-size"
+    return (UndefinedIf(rule, Apply("gt", sizes, U64)), *_policy_in(call))
 
 
 def fraction_policy(call: Call) -> tuple[Op, ...]:
