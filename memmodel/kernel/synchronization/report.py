@@ -63,8 +63,13 @@ class OrderedAccesses:
 
 def named(instruction: PtxInstruction) -> str:
     """What the source calls an instruction, or its opcode, and where it stands."""
+    return f"{name_of(instruction)} ({place(instruction)})"
+
+
+def name_of(instruction: PtxInstruction) -> str:
+    """What the source calls an instruction, or its opcode."""
     word = "" if on_disk(instruction) else cuda_word(instruction)
-    return f"{word or instruction.opcode} ({place(instruction)})"
+    return word or instruction.opcode
 
 
 def place(instruction: PtxInstruction) -> str:

@@ -10,8 +10,16 @@ from typing import Any
 
 from memmodel.kernel.mutate.together import MinimumSet
 from memmodel.kernel.output.text import short_name
-from memmodel.kernel.synchronization.report import Necessity, Synchronization, SynchronizationReport, named, place
+from memmodel.kernel.synchronization.report import (
+    Necessity,
+    Synchronization,
+    SynchronizationReport,
+    name_of,
+    place,
+)
 from memmodel.ptx.module.syntax import PtxInstruction
+
+LINE = "line "
 
 
 def report_lines(report: SynchronizationReport) -> list[str]:
@@ -49,7 +57,21 @@ def minimum_lines(minimum: MinimumSet | None) -> list[str]:
 
 
 def _listed(instructions: tuple[PtxInstruction, ...]) -> str:
-    return ", ".join(named(instruction) for instruction in instructions)
+    """Instructions by their names: `2 bar.sync (lines 386, 393), fence.proxy.async (k.cu:7)`."""
+    by_name: dict[str, list[PtxInstruction]] = {}
+    for instruction in instructions:
+        by_name.setdefault(name_of(instruction), []).append(instruction)
+    return ", ".join(
+        f"{f'{len(those)} ' if len(those) > 1 else ''}{name} ({_places(those)})" for name, those in by_name.items()
+    )
+
+
+def _places(instructions: list[PtxInstruction]) -> str:
+    """Where some instructions stand, each place once."""
+    where = list(dict.fromkeys(map(place, instructions)))
+    if len(where) > 1 and all(text.startswith(LINE) for text in where):
+        return "lines " + ", ".join(text.removeprefix(LINE) for text in where)
+    return ", ".join(where)
 
 
 def _lines(synchronization: Synchronization) -> Iterator[str]:

@@ -155,6 +155,14 @@ def test_what_can_go_is_said_where_the_time_runs_out() -> None:
         minimum_set(entry(read), removals, [second, sync], unnoticed)
 
 
+def test_what_can_go_is_listed_by_name() -> None:
+    read = module(NEIGHBOUR.format(sync="bar.warp.sync -1;\nbar.warp.sync -1;\nbar.sync 0;"))
+    gone = tuple(change.instruction for change in mutations(entry(read)) if change.what == REMOVED)
+    first = gone[0].line
+    lines = minimum_lines(MinimumSet(gone, ()))
+    assert f"2 bar.warp.sync (lines {first}, {first + 1}), bar.sync (line {first + 2}); " in lines[0]
+
+
 @pytest.mark.parametrize("name", ["dsmem", "tma_pipeline"])
 def test_answers_are_those_of_independent_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Judged without what mutants share: to the end, and under every reading."""
