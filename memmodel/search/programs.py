@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from memmodel import api, engine
-from memmodel.answer import Observation, Witness
+from memmodel.answer import Answer, Observation, Witness
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent, InternalError
@@ -170,8 +170,16 @@ class Specimen:
         return frozenset(tuple(sorted(state.values)) for state in outcomes.states)
 
     def flags(self, model: Model) -> frozenset[str]:
-        """The flags that some execution raises under a model."""
-        return frozenset(api.check(self.text("exists (true)"), model, engine="enumerate").answer.flags)
+        """The flags that some execution raises under a model. Raises BudgetSpent if they are not all known."""
+        answer = api.check(self.text("exists (true)"), model, engine="enumerate").answer
+        all_known(answer)
+        return frozenset(answer.flags)
+
+
+def all_known(answer: Answer) -> None:
+    """Raise BudgetSpent if an answer does not have all findings."""
+    if answer.observation is Observation.UNDECIDED or answer.unsearched:
+        raise BudgetSpent(answer.unsearched or answer.reason)
 
 
 def confirm(text: str, model: Model, allowed: bool) -> None:

@@ -33,13 +33,15 @@ from memmodel.errors import InputError, InternalError, nearest
 from memmodel.search.differences import FINDING_WORDS
 from memmodel.search.judging.judge import Judgements, ModelJudge
 from memmodel.search.judging.slices import union
-from memmodel.search.programs import ENGINES, Ready, Specimen, confirm
+from memmodel.search.programs import ENGINES, Ready, Specimen, all_known, confirm
 from memmodel.search.sketches import Sketch
 from memmodel.search.synthesis import relaxations
 from memmodel.search.vocabulary import Vocabulary, vocabulary
 from memmodel.source import Source
 
 KINDS = ("invariant", "inclusion", "possible")
+LONGEST = 3
+"""Digits of a number in the heading of a property: what is larger is searched for ever."""
 _LINE = re.compile(
     r"^\s*\(?\*?\s*(Kind|Subject|Compare|Accesses|Vocabulary|Scopes|Spread|Threads|Places|Size)\s+(.+?)\s*(?:\*\))?$",
     re.M,
@@ -94,19 +96,26 @@ def load_property(name: str) -> Property:
         raise InputError(
             f"{path}: a property says its kind", hint=f"a line `Kind  {'|'.join(KINDS)}` in its first comment"
         )
+
+    def number(word: str, otherwise: int) -> int:
+        text = heading.get(word, str(otherwise))
+        if not (text.isascii() and text.isdigit() and len(text) <= LONGEST):
+            raise InputError(f"{path}: {word} is a number of at most {LONGEST} digits, and this is {text}")
+        return int(text)
+
     title = source.text.split('"')[1] if source.text.startswith('"') else path.stem
     scopes = _list(heading.get("Scopes", "cta, gpu"))
     words = vocabulary(
         _list(heading.get("Vocabulary", "core")),
         scopes,
-        int(heading.get("Threads", "3")),
-        int(heading.get("Places", "3")),
+        number("Threads", 3),
+        number("Places", 3),
         spread=_list(heading.get("Spread", "cta")),
     )
     if "Accesses" in heading:
-        words = replace(words, most=int(heading["Accesses"]))
+        words = replace(words, most=number("Accesses", 0))
     subject = tuple(_list(heading.get("Subject", "")))
-    compare, size = heading.get("Compare", ""), int(heading.get("Size", "4"))
+    compare, size = heading.get("Compare", ""), number("Size", 4)
     return Property(path.stem, title, kind, subject, compare, size, words, tuple(scopes), source)
 
 
@@ -193,6 +202,7 @@ class PropertyCheck:
         answers = [api.check(text, self.model, engine=engine).answer for engine in ENGINES]
         for answer in answers:
             if name not in answer.flags:
+                all_known(answer)
                 raise InternalError(f"{answer.engine} does not find {name} in\n{text}")
         finding = next(finding for finding in answers[0].findings if finding.flag == name)
         condition = specimen.end(finding.witness)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from helpers.examples import share
 from helpers.search_models import BROKEN, Broken, write_broken
 
-from memmodel.errors import InputError
+from memmodel import api
+from memmodel.answer import Budget
+from memmodel.errors import BudgetSpent, InputError
 from memmodel.search.properties import Counterexample, PropertyCheck, joined, load_property, shipped_properties
 from memmodel.search.sketches import Sketch, sketches
 from memmodel.search.solving.property import ask_for
@@ -83,6 +86,25 @@ def test_a_property_may_not_use_the_definition_under_test(tmp_path: Path) -> Non
     path.write_text('"Own"\n(* Kind  invariant *)\nempty causality \\ (po | synchronizes)+ as own\n')
     with pytest.raises(InputError, match="not its subject"):
         joined(load_property(str(path)), "ptx-9.4")
+
+
+@pytest.mark.parametrize("line", ["Size 1e9", "Size -1", "Threads ٣", "Places 1000", "Accesses two"])
+def test_the_numbers_of_a_property_are_numbers(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "sized.cat"
+    path.write_text(f'"Sized"\n(* Kind  invariant\n   {line} *)\nempty 0 as sized\n')
+    with pytest.raises(InputError, match=f"{line.split()[0]} is a number"):
+        load_property(str(path))
+
+
+def test_an_answer_that_was_cut_short_contradicts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both engines confirm what a search found. One whose budget ran out has not found it, and says so."""
+    (tmp_path / "m.cat").write_text('"m"\nempty 0 as nothing\n')
+    check = PropertyCheck(load_property("coherence"), str(tmp_path / "m.cat"))
+    words = vocabulary(["ld", "st"], ["gpu"], 2, 1)
+    cut = partial(api.check, budget=Budget(effort=1))
+    monkeypatch.setattr("memmodel.search.programs.api.check", cut)
+    with pytest.raises(BudgetSpent):
+        list(counterexample for sketch in sketches(words, 2) for counterexample in check.of(sketch, words, 2))
 
 
 def test_a_property_says_its_kind(tmp_path: Path) -> None:
