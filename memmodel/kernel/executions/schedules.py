@@ -102,7 +102,8 @@ def _taken(entry: PtxFunction, run: LaunchTrace, real: set[int]) -> list[int]:
 
 def _unseen_writers(entry: PtxFunction, run: LaunchTrace, real: set[int]) -> Iterator[tuple[tuple[int, int], ...]]:
     """For loads and atomic operations in loops, the warps that write what the first warp polls with another
-    instruction: if they come late, the loop may give up.
+    instruction: if they come late, the loop may give up. Those of other CTAs alone come late first: the loop may end
+    with what its own CTA writes, as where a CTA arrives more often than once at a barrier of the grid.
     """
     loads = sorted(
         (kind is ChoiceKind.ATOMIC, number) for kind, number in run.choices if kind in POLLING and number in real
@@ -120,8 +121,8 @@ def _unseen_writers(entry: PtxFunction, run: LaunchTrace, real: set[int]) -> Ite
             if side_of(event.label) is Side.WRITE and event.at != load and (event.block, event.first) in words
         )
         late = tuple(warp for warp in dict.fromkeys(writers) if warp != first)
-        if late:
-            yield late
+        elsewhere = tuple(warp for warp in late if warp[0] != first[0])
+        yield from (warps for warps in dict.fromkeys((elsewhere, late)) if warps)
 
 
 def _by_lanes(run: LaunchTrace, number: int) -> bool:

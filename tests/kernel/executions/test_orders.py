@@ -10,13 +10,15 @@ import pytest
 from helpers.kernel.samples import entry, judged, launch, module
 
 from memmodel.base.labels import Side, side_of
+from memmodel.cat.load import load_model
 from memmodel.kernel.check.choices import _Dependence, _with_unknown_results
 from memmodel.kernel.executions.consistent import weak_writes
 from memmodel.kernel.executions.decision_conditions import load_of_several_writers
-from memmodel.kernel.executions.schedules import ALL, _count, _interleavings
+from memmodel.kernel.executions.schedules import ALL, _count, _interleavings, sampled
 from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.machine.code import Follower
 from memmodel.kernel.machine.run import Scheduler, run_launch
+from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.last_writes import stores_matter
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.trace.problems import Refused
@@ -505,3 +507,44 @@ def test_a_late_warp_has_its_turn_while_others_poll_with_fences() -> None:
     for number in range(8):
         trace = run_launch(read, entry(read), launch(), Schedule(slow=f"slow {number}", truthful=waits))
         assert not trace.problems
+
+
+ARRIVALS = """
+mov.u32 %r20, %ctaid.x;
+shl.b32 %r21, %r20, 6;
+cvt.u64.u32 %d1, %r21;
+add.u64 %d1, %d0, %d1;
+xor.b32 %r21, %r21, 64;
+cvt.u64.u32 %d2, %r21;
+add.u64 %d2, %d0, %d2;
+@%p0 st.global.u32 [%d1], 7;
+bar.sync 0;
+and.b32 %r22, %r0, 31;
+setp.ne.u32 %p1, %r22, 0;
+@%p1 bra MET;
+fence.sc.gpu;
+red.relaxed.gpu.global.add.u32 [%d0+256], 1;
+POLL: ld.relaxed.gpu.global.u32 %r23, [%d0+256];
+setp.lt.u32 %p2, %r23, 2;
+@%p2 bra POLL;
+fence.sc.gpu;
+MET:
+bar.sync 0;
+@%p0 ld.global.u32 %r24, [%d2];
+"""
+"""The barrier of a grid of two CTAs, at which each warp arrives by mistake, and not each CTA."""
+
+
+def test_the_warps_of_other_ctas_come_late() -> None:
+    """What one CTA alone adds ends its loops. A single read that returns something else does not show it: the threads
+    of a CTA meet behind the loop.
+    """
+    read = module(ARRIVALS)
+    run = run_launch(read, entry(read), launch(64, 2, "zero"))
+    polls = {number for _, number in run.choices}
+    late = [schedule.late for schedule in sampled(entry(read), Schedule(), run, polls, 8) if schedule.late]
+    assert late == [((1, 0), (1, 1)), ((0, 1), (1, 0), (1, 1))]
+    judge = RunJudge(
+        entry(read), run_launch(read, entry(read), launch(64, 2, "zero"), Schedule(late=late[0], starves=True))
+    )
+    assert {found.rule for found in judge.judgement(load_model("ptx-9.4"), frozenset()).findings} == {"data-race"}
