@@ -301,9 +301,9 @@ class OtherExecutions:
     def some_warps_late(self, choices: OpenChoices) -> None:
         """Where a condition does not hold, other schedules may do something else: look for what is wrong in some.
 
-        The late warps are one that touches what the run orders by chance, or all but those that execute a test which
-        heads no loop (it returns false where a phase has not ended), or half of all. What is wrong there is a finding;
-        what is open stays open.
+        A lane is late at a test for which no other thread waits. Late warps are one that touches what the run orders by
+        chance, or all but those that execute a test which heads no loop (it returns false where a phase has not ended),
+        or half of all. What is wrong there is a finding; what is open stays open.
         """
         for schedule in self._uneven(choices):
             if self.report.has_new_finding or self.case.effort.spent:
@@ -312,12 +312,22 @@ class OtherExecutions:
             self.case.effort.events += len(ready.run.execution.events)
             self.report.add_findings(ready.run, ready.run.judgement(self.case.model, choices.chosen).findings)
 
+    def _late_tests(self) -> list[tuple[int, int]]:
+        """Some tests, of threads and by instructions, at which a lane may be late."""
+        judged = self.report.representative
+        if judged is None or judged.judgement.flags is None:
+            return []
+        return judged.run.late_tests(judged.judgement.flags)[:LATE]
+
     def _uneven(self, choices: OpenChoices) -> Iterator[Schedule]:
         """Schedules in which some warps are late."""
         trace = choices.trace
         asked = trace.tests.keys() - trace.proved
         tests = frozenset(test.number for test, _ in complaints(self.case.entry, asked, trace.awaits))
         base = replace(choices.base, truthful=tests)
+        for number, at in self._late_tests():
+            lane = trace.threads[number]
+            yield replace(choices.base, held=frozenset([(lane.cta, lane.warp, lane.lane, at)]))
         for warp in list(islice(self.report.late_warps, LATE)):
             yield replace(base, late=(warp,))
         base = replace(base, cancelled=CANCELLED if trace.cancels else 0)

@@ -87,6 +87,9 @@ class GoneLanes(NamedTuple):
 PARKED = "parked"
 """What lanes wait for if they met something that the run cannot decide, and others are to go on without them."""
 
+HELD = "held"
+"""What lanes wait for that go on when no other thread can."""
+
 
 @dataclass(slots=True, eq=False)
 class BarrierState:

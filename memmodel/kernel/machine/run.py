@@ -22,7 +22,7 @@ from memmodel.kernel.machine.code import Follower, compile_function
 from memmodel.kernel.machine.collective.checks import RULE
 from memmodel.kernel.machine.engines.multimem import misused
 from memmodel.kernel.machine.memory import DeviceMemory
-from memmodel.kernel.machine.parts import PARKED, Cta, LaneGroup, Moment, Warp, state_of
+from memmodel.kernel.machine.parts import HELD, PARKED, Cta, LaneGroup, Moment, Warp, state_of
 from memmodel.kernel.machine.rows import uniform
 from memmodel.kernel.machine.state import PATIENCE, Machine
 from memmodel.kernel.machine.values.naming import Naming
@@ -119,9 +119,9 @@ class Scheduler:
                 raise Refused("threads poll without end, as far as this was followed", at.span)
             # no thread can go on by itself, but for those that the schedule holds back
             late = self._started()
-            held = [group for warp in waiting for group in warp.groups if group.held_rounds]
+            held = [group for warp in waiting for group in warp.groups if group.held_rounds or group.waits is HELD]
             for group in held:
-                group.held_rounds = 0
+                group.held_rounds, group.waits = 0, None if group.waits is HELD else group.waits
             if held or late or machine.release():
                 waiting, unchanged_rounds, idle_rounds = waiting + late, 0, 0
             elif machine.stays:
@@ -165,7 +165,7 @@ class Scheduler:
         progress, jumps = False, 0
         self.machine.polled = False
         for group in warp.groups:
-            group.blocked = group.waits is PARKED
+            group.blocked = group.waits in (PARKED, HELD)
         while True:
             if jumps > (POLLS if self.machine.polled else LOOPS):
                 return True
@@ -199,7 +199,7 @@ class Scheduler:
                 group.poll_jumps = 0
             if moved:
                 for other in warp.groups:
-                    stays = other is group or other.waits is PARKED or other.fence == other.at
+                    stays = other is group or other.waits in (PARKED, HELD) or other.fence == other.at
                     other.blocked = other.blocked and stays
 
     def _hang(self, waiting: list[Warp]) -> None:

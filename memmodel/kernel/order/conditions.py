@@ -6,7 +6,7 @@ docs/kernels-theorem.md has the theorem.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from memmodel.base.labels import Action, Allocates, Barrier, Half, Mbarrier, Signal
 from memmodel.base.rows import Rows
@@ -57,15 +57,33 @@ def counted(
         if id(event) in graph.number and not gone >> graph.number[id(event)] & 1:
             place = event.block, event.first, event.note[2]
             peeked.setdefault(place, []).append((phase, graph.number[id(event)]))
+    for which, life in _lives(graph, run, body, before, base, gone):
+        complaints += life.complaints(peeked.get(which, []))
+    return list(dict.fromkeys(complaints))
+
+
+def late_tests(
+    graph: Graph, run: LaunchTrace, body: tuple[PtxInstruction, ...], before: Rows, base: Rows
+) -> list[tuple[int, int]]:
+    """Tests of mbarrier objects that other threads do not wait for: when a thread comes to one of them, the phase after
+    its own may have ended. Of each thread and instruction the number, those of early phases first.
+    """
+    tests = [test for _, life in _lives(graph, run, body, before, base) for test in life.late_tests()]
+    places = (graph.origins[test] for _, test in sorted(tests))
+    return list(dict.fromkeys((place.thread, place.at) for place in places))
+
+
+def _lives(
+    graph: Graph, run: LaunchTrace, body: tuple[PtxInstruction, ...], before: Rows, base: Rows, gone: int = 0
+) -> Iterator[tuple[object, _Life]]:
+    """The mbarrier objects, each from an init to the next, with their places."""
     for (block, first), log in run.objects.items():
         for life in dict.fromkeys(step.life for step in log):
             steps = [step for step in log if step.life == life]
             left = [step for step in steps if not gone >> graph.number.get(id(step.event), len(graph.points)) & 1]
             if any(step.update for step in steps if step not in left) or not left:
                 continue
-            object_life = _Life(left, graph, body, before, base, gone)
-            complaints += object_life.complaints(peeked.get((block, first, life), []))
-    return list(dict.fromkeys(complaints))
+            yield (block, first, life), _Life(left, graph, body, before, base, gone)
 
 
 class _Life:
@@ -117,6 +135,11 @@ class _Life:
                     sentence(self.instruction(test), f"it looks ahead, and may pass on another phase than {phase}")
                 )
         return complaints
+
+    def late_tests(self) -> list[tuple[int, int]]:
+        """The tests that may come after the phase behind their own, each with its phase."""
+        tests = ((phase, test) for phase, members in self.tests.items() for test in members)
+        return [(phase, test) for phase, test in tests if not self._before_next(test, phase)]
 
     def _needs_arrival(self, number: int, step: ObjectStep) -> str:
         """What is wrong with an update that is not ordered before an arrival of its phase."""

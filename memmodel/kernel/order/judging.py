@@ -28,7 +28,7 @@ from memmodel.kernel.conflicts.conflicts import Conflicts
 from memmodel.kernel.conflicts.roles import Roles
 from memmodel.kernel.conflicts.uses import bounded, is_generic
 from memmodel.kernel.flow.polling import complaints
-from memmodel.kernel.order.conditions import counted, sentence, strong_sizes
+from memmodel.kernel.order.conditions import counted, late_tests, sentence, strong_sizes
 from memmodel.kernel.order.equal_stores import BUT_NAN, CTA, LAUNCH, WARP, Stores
 from memmodel.kernel.order.fences import BASE, CAUSALITY, forced, reordered, with_fences
 from memmodel.kernel.order.flags import Flags
@@ -189,6 +189,13 @@ class RunJudge:
         if before is None or base is None:
             return []
         return counted(self.graph, self.run, self.body, before, base, gone)
+
+    def late_tests(self, flags: Flags) -> list[tuple[int, int]]:
+        """Tests of mbarrier objects to which a thread may come late: the thread and the instruction, by numbers."""
+        before, base = flags.relation(ORDER), flags.relation(BASE)
+        if before is None or base is None:
+            return []
+        return late_tests(self.graph, self.run, self.body, before, base)
 
     def _report(self, judgement: Judgement, flags: Flags, raised: list[tuple[str, int, int]], *, explain: bool) -> None:
         """Findings for what flags report, one for those that are alike. `explain`: say what is missing."""

@@ -548,3 +548,45 @@ def test_the_warps_of_other_ctas_come_late() -> None:
         entry(read), run_launch(read, entry(read), launch(64, 2, "zero"), Schedule(late=late[0], starves=True))
     )
     assert {found.rule for found in judge.judgement(load_model("ptx-9.4"), frozenset()).findings} == {"data-race"}
+
+
+RING = """
+@%p0 mbarrier.init.shared.b64 [%r4], 1;
+@%p0 mbarrier.init.shared.b64 [%r4+8], 1;
+bar.sync 0;
+setp.eq.s32 %p1, %r0, 32;
+setp.gt.s32 %p2, %r0, {producers};
+@%p2 bra CONSUMER;
+{produce}
+bra DONE;
+CONSUMER:
+@!%p1 bra DONE;
+{consume}
+DONE:
+"""
+"""One slot, three rounds: thread 0 fills it, thread 32 empties it. Other lanes of the first warp only wait."""
+
+
+def ring(producers: int, sync: str) -> str:
+    def step(awaited: str, parity: int, then: str) -> str:
+        name = f"W{len(steps)}"
+        steps.append(name)
+        test = f"mbarrier.try_wait.parity.shared.b64 %p5, [{awaited}], {parity};"
+        return f"{name}: {test}\n@!%p5 bra {name};\n{then}\n"
+
+    steps: list[str] = []
+    fill, empty = (f"mbarrier.arrive.shared.b64 %d5, [{at}];" for at in ("%r4", "%r4+8"))
+    produce = "".join(step("%r4+8", (round_ + 1) % 2, f"{sync}\n@%p0 {fill}") for round_ in range(3))
+    consume = "".join(step("%r4", round_ % 2, empty) for round_ in range(3))
+    return RING.format(producers=producers, produce=produce, consume=consume)
+
+
+@pytest.mark.parametrize(("producers", "sync", "word"), [
+    (0, "", "clean"), (31, "", "findings"), (31, "bar.warp.sync 0xffffffff;", "clean"),
+])  # fmt: skip
+def test_a_lane_for_which_nobody_waits_comes_late(producers: int, sync: str, word: str) -> None:
+    """Lanes that wait beside the one that acts (CUTLASS waits so in front of the elected lane) may miss two phases."""
+    verdict = judged(ring(producers, sync))
+    assert verdict.word == word, repr(verdict)
+    assert rules(verdict) <= {"hang"}
+    assert all("3 phases ended before it" in finding.message for finding in verdict.findings)

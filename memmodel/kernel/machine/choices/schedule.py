@@ -74,6 +74,8 @@ class Schedule:
     many rounds, and stops before each fence."""
     late: tuple[tuple[int, int], ...] = ()
     """The warps (CTA, number) that are slow."""
+    held: frozenset[tuple[int, int, int, int]] = frozenset()
+    """Lanes (CTA, warp, lane, instruction) that stop before an instruction until no other thread can go on."""
     starves: bool = False
     """Slow warps go on only when the others come to no new state, so that a thread that polls a word may give up."""
     holding: frozenset[int] = frozenset()

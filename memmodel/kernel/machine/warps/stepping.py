@@ -16,7 +16,7 @@ from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.machine.code import Code, Follower, may_loop, only_computes
 from memmodel.kernel.machine.engines.calls import ASSERTION_CALL, back, chosen_callee, enter, system_call
 from memmodel.kernel.machine.engines.wgmma import BUSY
-from memmodel.kernel.machine.parts import PARKED, Faulty, GoneLanes, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.parts import HELD, PARKED, Faulty, GoneLanes, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.private_memory import note_access
 from memmodel.kernel.machine.rows import Uniform
 from memmodel.kernel.machine.state import Machine
@@ -44,6 +44,7 @@ class Stepping:
         self.machine, self.run, self.entry, self.code = machine, machine.run, entry, code
         self.follower = follower
         self._most, self._holding = most, set(holding)
+        self._held = set(machine.schedule.held)
         self._time_outs = TimeOuts(entry, machine.run.assumed)
         self._detours: dict[int, Detour | None] = {}
 
@@ -57,6 +58,8 @@ class Stepping:
                     return True
                 code = self.code[group.at]
                 if warp.slow and _stops(group, code, self.machine.schedule):
+                    return True
+                if self._held and self._holds(warp, group):
                     return True
                 lanes = group.lanes if code.guard is None else self._guarded(warp, group, code)
                 if lanes is None:
@@ -98,6 +101,21 @@ class Stepping:
             return
         warp.groups.append(LaneGroup(group.at, lanes[:1], frames=group.frames, held_rounds=STARVED * POLLS))
         group.lanes = [lane for lane in group.lanes if lane != lanes[0]]
+
+    def _holds(self, warp: Warp, group: LaneGroup) -> bool:
+        """Stop the lanes that the schedule holds back before this instruction. True if some stop."""
+        here = {lane: (warp.cta.number, warp.number, lane, group.at) for lane in group.lanes}
+        late = [lane for lane, place in here.items() if place in self._held]
+        if not late:
+            return False
+        self._held.difference_update(here[lane] for lane in late)
+        if len(late) < len(group.lanes):
+            warp.groups.append(
+                LaneGroup(group.at, [lane for lane in group.lanes if lane not in late], frames=group.frames)
+            )
+            group.lanes = late
+        group.waits, group.blocked = HELD, True
+        return True
 
     def _guarded(self, warp: Warp, group: LaneGroup, code: Code) -> Lanes | None:
         """The lanes that carry out an instruction; None if the group goes on elsewhere."""
