@@ -94,6 +94,8 @@ class BlockAccesses:
         """True for an access that lanes make together."""
         self._strong: dict[int, Use] = {}
         self._names: dict[int, Name] = {}
+        self._described: dict[object, int] = {}
+        self._descriptions: dict[int, tuple[int, int | None]] = {}
 
     def __len__(self) -> int:
         """The number of pieces."""
@@ -182,6 +184,16 @@ class BlockAccesses:
         known = self._names.get(access)
         if known is None:
             known = self._names[access] = self._classes.name(self.use(piece))
+        return known
+
+    def described(self, piece: int) -> tuple[int, int | None]:
+        """A number for what an access is, whoever makes it, and the number of its copy, equal for equal ones."""
+        access = self.access[piece]
+        known = self._descriptions.get(access)
+        if known is None:
+            use, what = self.use(piece), (self.use_class[access], self.name(piece))
+            number = self._described.setdefault(what, len(self._described))
+            known = self._descriptions[access] = number, None if use.issue is None else use.issue.twin
         return known
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -43,7 +44,9 @@ class Conflicts:
         self._holder = Holders(run).of
         self._patterns: dict[object, set[tuple[int, ...]]] = {}
         self._warps = _numbered((thread.cta, thread.warp) for thread in run.threads)
-        self._meetings: dict[tuple[int, ...], tuple[SharedPlace, set[object]]] = {}
+        self._clusters = _numbered(roles.cluster_of[thread.cta] for thread in run.threads)
+        self._meetings: dict[tuple[int, ...], MeetingShape] = {}
+        self._shapes: dict[object, MeetingShape] = {}
         self._members = 0
         self.pairs: dict[tuple[UseClass, UseClass, str], ConflictPair] = {}
         self.places: dict[object, SharedPlace] = {}
@@ -56,7 +59,7 @@ class Conflicts:
 
     def _sweep(self) -> None:
         """Go over the bytes of a block, from each where an access begins or ends to the next."""
-        accesses, self._meetings = self._accesses, {}
+        accesses, self._meetings, self._shapes = self._accesses, {}, {}
         self._keys = [accesses.key[access] for access in accesses.access]
         self._idents = [] if all(accesses.alone) else accesses.idents()
         begins, ends = dict[int, list[int]](), dict[int, list[int]]()
@@ -108,17 +111,51 @@ class Conflicts:
         accesses, access_of = self._accesses, self._accesses.access
         idents = self._idents
         active.sort(key=idents.__getitem__)
-        meeting = tuple([idents[piece] for piece in active])
-        known = self._meetings.get(meeting)
-        stored = None
-        if known is None or known[0].comparable:
-            writers = (piece for piece in active if accesses.writes[access_of[piece]])
-            stored = _numbered_values(
-                [(accesses.at[access_of[piece]], accesses.stored(piece, first, size)) for piece in writers]
-            )
-        if known is None or not (stored is None or stored in known[1]):
-            place = self._place(first, size, active)
-            self._meetings[meeting] = place, {*(known[1] if known else ()), stored}
+        names = tuple([idents[piece] for piece in active])
+        known = self._meetings.get(names)
+        if known is None:
+            shape = self._shape(active)
+            known = self._shapes.setdefault(shape, MeetingShape())
+            self._meetings[names] = known
+        if known.place is not None and not known.place.comparable:
+            return
+        writers = (piece for piece in active if accesses.writes[access_of[piece]])
+        stored = _numbered_values(
+            [(accesses.at[access_of[piece]], accesses.stored(piece, first, size)) for piece in writers]
+        )
+        if stored not in known.stored:
+            known.place = self._place(first, size, active)
+            known.stored.add(stored)
+
+    def _shape(self, active: list[int]) -> object:
+        """What makes the place of some accesses, given in an order: what each is, which of them one thread makes, which
+        of these threads share a warp or a cluster (perhaps that of the memory), and which copies are equal.
+
+        Of two lists of accesses with one shape, one becomes the other if threads are renamed: so `_place`, which looks
+        at nothing else but the bytes that are left, gives both one place, and compares alike where these are alike.
+        The class of a thread says which CTA of its cluster it is in. Lanes that make an access together are looked at
+        one by one, so it has a shape of its own.
+        """
+        accesses, access_of, cluster_of = self._accesses, self._accesses.access, self._clusters
+        lanes, warps, clusters, copies = dict[int, int](), dict[int, int](), dict[int, int](), dict[int, int]()
+        owner = accesses.block.instance.owner
+        if owner is not None:
+            clusters[cluster_of[self._holder(owner)]] = 0
+        shape = []
+        for piece in active:
+            access = access_of[piece]
+            if accesses.together[access]:
+                return object()
+            thread = accesses.thread[access]
+            what, copy = accesses.described(piece)
+            shape.append((
+                what,
+                -1 if copy is None else copies.setdefault(copy, len(copies)),
+                lanes.setdefault(thread, len(lanes)),
+                warps.setdefault(self._warps[thread], len(warps)),
+                clusters.setdefault(cluster_of[thread], len(clusters)),
+            ))  # fmt: skip
+        return tuple(shape)
 
     def _enough_of_warps(self, pieces: list[int], stored: dict[int, int | None]) -> list[int]:
         """Of the accesses that meet, those of two lanes for all lanes of a warp that do the same and leave the same:
@@ -320,6 +357,14 @@ def _numbered(names: Iterable[object]) -> list[int]:
     """A number for each name; equal names have one number."""
     numbers = dict[object, int]()
     return [numbers.setdefault(name, len(numbers)) for name in names]
+
+
+@dataclass(slots=True)
+class MeetingShape:
+    """Accesses that meet at several places: the place that they make, and what they were seen to leave there."""
+
+    place: SharedPlace | None = None
+    stored: set[object] = field(default_factory=set)
 
 
 class AlikeThreads(NamedTuple):

@@ -9,19 +9,22 @@ from typing import NamedTuple
 import pytest
 from helpers.examples import SEED, seeds
 from helpers.kernel.random_accesses import RandomKernel, random_kernel
-from helpers.kernel.samples import entry, judged
+from helpers.kernel.samples import entry, judged, module
 
 from memmodel.base.labels import Access, Family, Label, Side, side_of
 from memmodel.cat.load import load_model
 from memmodel.kernel.conflicts import block_accesses, conflicts
 from memmodel.kernel.conflicts.conflicts import OBJECT_BYTES, AlikeThreads, Conflicts
 from memmodel.kernel.conflicts.roles import Roles
+from memmodel.kernel.conflicts.uses import SharedPlace
+from memmodel.kernel.launch import Launch, parse_launch
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.ptx.module.syntax import PtxModule
 
 STORES = {
     "the same value": "st.shared.u32 [s], 7;",
@@ -202,6 +205,76 @@ def test_accesses_meet_where_they_do_pair_by_pair(asynchronous: bool, seed: int)
         if (block, at + n) in touch.bytes
     }  # fmt: skip
     assert in_objects == {(use.at, at) for (_, at), (use, _) in all_conflicts.touching.items()}, kernel.body
+
+
+NUMBER = """mov.u32 %r10, %ctaid.x;
+shl.b32 %r10, %r10, 6;
+add.u32 %r10, %r10, %r0;
+and.b32 %r11, %r0, 7;
+mul.wide.u32 %d1, %r11, 4;
+mov.u64 %d2, masks;
+add.u64 %d2, %d2, %d1;
+ld.const.u32 %r13, [%d2];
+xor.b32 %r14, %r10, %r13;
+"""
+"""%r10: the number of the thread in the launch; %r14: a number made of it with a mask that depends on the lane."""
+ALIKE = {
+    "bytes that a thread copies to are written by itself, by a lane beside, a warp, a CTA, a cluster":
+        (NUMBER + "mul.wide.u32 %d1, %r10, 16;\nadd.u64 %d1, %d1, %d0;\nmul.wide.u32 %d2, %r14, 16;\n"
+         "add.u64 %d2, %d2, %d0;\ncp.async.bulk.global.shared::cta.bulk_group [%d1], [%r2], 16;\n"
+         "st.global.u32 [%d2], 7;", (0, 3, 3, 32, 64, 192, 128, 0)),
+    "two lanes copy the same, or not the same, to the bytes of both":
+        (NUMBER + "shr.u32 %r11, %r10, 1;\nmul.wide.u32 %d1, %r11, 16;\nadd.u64 %d1, %d1, %d0;\n"
+         "add.u32 %r15, %r2, %r13;\ncp.async.bulk.global.shared::cta.bulk_group [%d1], [%r15], 16;",
+         (0, 0, 0, 16, 0, 0, 16, 0)),
+}  # fmt: skip
+"""Kernels in which accesses of equal threads meet in several ways, each with its masks."""
+
+
+def alike(name: str) -> tuple[PtxModule, Launch]:
+    """Such a kernel, launched as four CTAs of 64 threads in two clusters."""
+    body, masks = ALIKE[name]
+    param = {"name": "p", "type": "ptr", "address": "0x100000000", "bytes": 65536}
+    launched = {"grid": [4, 1, 1], "block": [64, 1, 1], "cluster": [2, 1, 1], "params": [param]}
+    table = f".const .align 4 .b32 masks[8] = {{{', '.join(map(str, masks))}}};\n"
+    return module(body, table), parse_launch(launched)
+
+
+def random_copies(seed: int) -> tuple[PtxModule, Launch]:
+    kernel = random_kernel(seed, asynchronous=True)
+    return kernel.module, kernel.launch
+
+
+@pytest.mark.parametrize(
+    ("read", "launch"), [*map(alike, ALIKE), *map(random_copies, (98, 105, 129))], ids=[*ALIKE, "98", "105", "129"]
+)
+def test_accesses_of_one_shape_make_the_place_that_each_makes(
+    read: PtxModule, launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_launch(read, entry(read), launch)
+    made: list[int] = []
+    place = Conflicts._place
+
+    def counted(self: Conflicts, first: int, size: int, active: list[int]) -> SharedPlace:
+        made[-1] += 1
+        return place(self, first, size, active)
+
+    def found() -> object:
+        made.append(0)
+        all_conflicts = Conflicts(run, Roles(run), by_instruction=False)
+        return all_conflicts._seen, [
+            (
+                name, [(use.thread, use.at, stands) for use, stands in one.members], one.owner, one.comparable,
+                [(ends, pair.stored, pair.unknown, pair.first) for ends, pair in one.pairs.items()],
+            )
+            for name, one in all_conflicts.places.items()
+        ]  # fmt: skip
+
+    monkeypatch.setattr(Conflicts, "_place", counted)
+    shared = found()
+    monkeypatch.setattr(Conflicts, "_shape", lambda self, active: object())
+    assert found() == shared
+    assert made[0] < made[1] or launch.grid == (2, 1, 1)
 
 
 COPY = "cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r2], 64;"
