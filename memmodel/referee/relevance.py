@@ -6,11 +6,14 @@ decides whether an instruction is executed does not count.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from memmodel.base.graphs import reached
-from memmodel.base.labels import is_read, is_write
+from memmodel.base.labels import Access, Side, is_read, is_write
 from memmodel.base.rows import Rows, bits, inverse
 from memmodel.concrete.execution import Execution
-from memmodel.litmus.syntax import Condition, LocValue, RegValue, terms_of
+from memmodel.litmus.syntax import And, Condition, LocValue, Not, Or, RegValue, terms_of
 from memmodel.memory.bytes import Extent
 from memmodel.program.expressions import registers_of
 from memmodel.program.lowered import Program
@@ -33,6 +36,50 @@ def condition_sources(execution: Execution, condition: Condition) -> int:
                 pending += _reads_into(execution, names.index(term.thread), term.register)
     sources = _sources(execution)
     return sum(1 << number for number in reached(pending, lambda number: bits(sources[number])))
+
+
+def with_open_reads(execution: Execution, condition: Condition) -> Execution:
+    """The execution without the writes that a load returns whose registers neither a condition nor an instruction
+    uses."""
+    lowered = execution.frame.lowered
+    used = [_used(program) for program in lowered.programs]
+    names = [thread.name for thread in lowered.test.threads]
+    for term in terms_of(condition):
+        if isinstance(term, RegValue) and term.thread in names:
+            used[names.index(term.thread)].add(term.register)
+    open_reads = 0
+    for number, event in enumerate(execution.events):
+        label, record = event.label, execution.frame.record_of(event)
+        if isinstance(label, Access) and label.side is Side.READ and not (label.rmw or label.asynchronous) and record:
+            thread, step = record.name.thread, record.name.step
+            registers = assigned(lowered.programs[thread].steps[step].op)
+            open_reads |= (used[thread].isdisjoint(registers)) << number
+    rf = [row & ~open_reads for row in execution.relation("rf")]
+    return replace(execution, chosen_relations={**execution.chosen_relations, "rf": rf})
+
+
+def _used(program: Program) -> set[str]:
+    """The registers that instructions of a thread read, guards among them."""
+    guards = {step.guard.register for step in program.steps if step.guard is not None}
+    return guards | {name for step in program.steps for expr in expressions(step.op) for name in registers_of(expr)}
+
+
+def first_that_holds(condition: Condition, holds: Callable[[Condition], bool]) -> Condition:
+    """A part of a condition that holds by which the whole condition does: of alternatives the first that holds."""
+    match condition:
+        case Or(parts):
+            part = next(filter(holds, parts), None)
+            return condition if part is None else first_that_holds(part, holds)
+        case And(parts):
+            return And(tuple(first_that_holds(part, holds) for part in parts))
+        case Not(Or(parts)):
+            return And(tuple(first_that_holds(Not(part), holds) for part in parts))
+        case Not(And(parts)):
+            return first_that_holds(Or(tuple(Not(part) for part in parts)), holds)
+        case Not(Not(part)):
+            return first_that_holds(part, holds)
+        case _:
+            return condition
 
 
 def is_asked(execution: Execution, condition: Condition, event: int) -> bool:

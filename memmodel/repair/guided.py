@@ -137,7 +137,13 @@ class Nearby:
                 ]
             case Reason.TCGEN05_COMMIT:
                 return self._commits(first, second)
-            case Reason.NOT_WAITED | Reason.TCGEN05_WAIT | Reason.NO_SYNCHRONIZATION | Reason.NOT_TRANSITIVE:
+            case (
+                Reason.NOT_WAITED
+                | Reason.TCGEN05_WAIT
+                | Reason.NO_SYNCHRONIZATION
+                | Reason.NOT_TRANSITIVE
+                | Reason.EARLIER_PHASE
+            ):
                 meetings = [frozenset({edit}) for edit in self.at if edit.more and edit.adds > 0]
                 waits = [frozenset({edit}) for edit in (*self._spellings(first), *self._waits(first, second))]
                 signals = [frozenset({edit}) for edit in self.at if edit.group[3:] == ALIKE and "commit" in edit.text]
@@ -257,7 +263,10 @@ def diagnosis(counterexample: TextCounterexample) -> Diagnosis | None:
     pair = _pair(counterexample)
     if counterexample.finding is not None and (pair is None or flag is None):
         return None
-    return Diagnosing(counterexample.model, execution, evaluated.ranks, flag, pair, evaluated.known).diagnosis()
+    end = counterexample.witness.registers
+    return Diagnosing(
+        counterexample.model, execution, evaluated.ranks, flag, pair, evaluated.known, end=end
+    ).diagnosis()
 
 
 def _pair(counterexample: TextCounterexample) -> tuple[int, int] | None:

@@ -30,6 +30,7 @@ ABOUT_WAITS = frozenset(
         Reason.GONE,
         Reason.RULE,
         Reason.PARITY,
+        Reason.EARLIER_PHASE,
         Reason.COUNT,
         Reason.BYTES,
         Reason.DEADLOCK,

@@ -69,7 +69,8 @@ class ThreadSide:
 
 
 def hand_over(execution: Execution, flow: Flow, event: int, other: int, *, after: bool) -> ThreadSide:
-    """What a thread releases with after an event, or acquires with before it, by way of memory, the nearest to it.
+    """What a thread releases with after an event, or acquires with before it, by way of memory, the nearest to it; an
+    arrival on an mbarrier object is a release.
 
     It reaches the thread of `other`, and no third thread uses it.
     """
@@ -80,7 +81,8 @@ def hand_over(execution: Execution, flow: Flow, event: int, other: int, *, after
         scope = scope_of(execution.events[number].label)
         return here is None or there is None or scope is None or here.shares(scope, there)
 
-    flags = ((n, thing) for n, what, thing in _flags(execution, near, after=after) if what == "location" and reaches(n))
+    kinds = ("location", "mbarrier object") if after else ("location",)
+    flags = ((n, thing) for n, what, thing in _flags(execution, near, after=after) if what in kinds and reaches(n))
     events = [n for n, thing in flags if not _used_elsewhere(execution, ends, thing, after=not after)]
     wanted = RELEASES if after else ACQUIRES
     others = bits(po[near]) if after else [n for n, row in enumerate(po) if row >> near & 1]
@@ -99,6 +101,8 @@ def synchronizes(execution: Execution, link: Between) -> bool:
     first, second = execution.events[link.first].label, execution.events[link.second].label
     if isinstance(first, Access) and isinstance(second, Access):
         return first.sem in RELEASES and second.sem in ACQUIRES
+    if isinstance(first, Barrier) and first.domain is Domain.LAUNCH:
+        return False
     return isinstance(first, Barrier | Mbarrier) and isinstance(second, Barrier | Mbarrier)
 
 

@@ -75,16 +75,26 @@ class Change:
 class Changes:
     """The changes worth trying on one execution, between the two of a pair or anywhere.
 
-    `data`: the two are data, and not a flag by which one thread tells the other.
+    `data`: the two are data, and not a flag by which one thread tells the other. `sources`: the accesses that the
+    outcome is about, where it is asked about.
     """
 
-    def __init__(self, execution: Execution, flow: Flow, pair: tuple[int, int] | None, *, data: bool = False) -> None:
+    def __init__(
+        self,
+        execution: Execution,
+        flow: Flow,
+        pair: tuple[int, int] | None,
+        *,
+        data: bool = False,
+        sources: int = 0,
+    ) -> None:
         self.execution = execution
         self.events = execution.events
         self.count = len(self.events)
         self.flow = flow
         self.pair = pair
         self.data = data
+        self.sources = sources
         self.links = flow.links
         if pair is not None:
             ways = [link for a, b in (pair, pair[::-1]) for link in flow.between(a, b)]
@@ -296,9 +306,10 @@ class Changes:
         sources = [
             self.flow.in_po(link.first) for link in self.links if self.po[issue] >> self.flow.in_po(link.first) & 1
         ]
-        # What leads to the copy is over before it begins, and cannot wait for it.
+        # What leads to the copy is over before it begins, and cannot wait for it; a write that it reads need not be.
+        earlier = [n for n, row in enumerate(self.po) if row >> issue & 1]
         others = [self.flow.in_po(other) for other in self.pair or () if other != event]
-        others = [other for other in others if not self.flow.leads(other, issue)]
+        others = [n for n in others if not any(n == before or self.flow.leads(n, before) for before in earlier)]
         if self.pair is None:
             cell = self.events[event].point.cell
             others = [
@@ -357,9 +368,9 @@ class Changes:
                 ):
                     continue
                 edges = (("mbarobs", update, wait),)
-                reason = phase_reason(self.execution, update, wait)
+                reason = phase_reason(self.execution, self.flow, update, wait)
                 earlier = self._earlier(update, wait, seen)
-                if reason is Reason.COUNT and earlier:
+                if reason in (Reason.COUNT, Reason.EARLIER_PHASE) and earlier:
                     continue  # the thread arrived in the phase that the wait saw: this arrival is for a later one
                 if reason is Reason.BYTES and (
                     copied(self.execution, update) & copied(self.execution, *earlier)
@@ -459,6 +470,8 @@ class Changes:
     def _virtual(self) -> Iterator[Change]:
         """Synchronization where there is none."""
         pairs = [self.pair, self.pair[::-1]] if self.pair is not None else [*self._overtaken(), *self._early()]
+        about = self.sources
+        pairs.sort(key=lambda pair: not (about >> pair[0] & 1 or about >> pair[1] & 1 or self._tells_nobody(pair[0])))
         for number, (a, b) in enumerate(pairs):
             start, end = self.flow.in_po(a), self.flow.in_po(b)
             first, second = self.events[start].point, self.events[end].point
@@ -469,6 +482,12 @@ class Changes:
             yield self._meeting(a, b, 10.0 + number / 100)
             if number < FIRST:
                 yield from self._passed_on(a, b, 9.0 + number / 100)
+
+    def _tells_nobody(self, event: int) -> bool:
+        """True if the thread of an event arrives later on an mbarrier object that no thread tests."""
+        same, tests = self.execution.relation("samebar"), self.execution.set("MBTEST")
+        arrivals = self.po[self.flow.in_po(event)] & self.execution.set("ARRIVEON")
+        return any(not same[arrival] & tests for arrival in bits(arrivals))
 
     def _meeting(self, a: int, b: int, cost: float) -> Change:
         """A hand-over from one event to another one."""

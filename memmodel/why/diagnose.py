@@ -7,7 +7,7 @@ longer raised.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -21,12 +21,12 @@ from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Binary, Check, Model
 from memmodel.concrete.execution import Execution
 from memmodel.isa.lower import read_instruction
-from memmodel.litmus.syntax import Quantifier, terms_of
+from memmodel.litmus.syntax import Condition, Not, Quantifier, terms_of
 from memmodel.memory.bytes import Cell
 from memmodel.ptx.vocabulary import Proxy, Sem
 from memmodel.referee.evaluate import Ranks
 from memmodel.referee.finals import Finals
-from memmodel.referee.relevance import condition_sources, is_asked
+from memmodel.referee.relevance import condition_sources, first_that_holds, is_asked, with_open_reads
 from memmodel.why.alter import Alteration, alter, combined, with_order
 from memmodel.why.changes import Change, Changes
 from memmodel.why.flow import Flow
@@ -100,8 +100,30 @@ class Diagnosing:
     @cached_property
     def sources(self) -> int:
         """The accesses that the values of the condition come from, where the outcome is asked about."""
-        condition = self.execution.frame.lowered.test.condition
-        return condition_sources(self.execution, condition) if self.flag is None else 0
+        return condition_sources(self.execution, self._condition()) if self.flag is None else 0
+
+    def _condition(self) -> Condition:
+        """The condition, of alternatives the first that holds; of a `forall`, what breaks it."""
+        execution, test = self.execution, self.execution.frame.lowered.test
+        if self.end is None:
+            return test.condition
+        finals = Finals(execution.frame.lowered, tuple(terms_of(test.condition)))
+        registers = [{name: value for (own, name), value in self.end.items() if own == t.name} for t in test.threads]
+        co = execution.relation("co")
+        last = {
+            cell: value
+            for number in bits(execution.set("W"))
+            if (cell := execution.events[number].point.cell) is not None
+            if (value := execution.values[number]) is not None and not co[number]
+        }
+        asked = test.condition if test.quantifier is not Quantifier.FORALL else Not(test.condition)
+        return first_that_holds(asked, lambda condition: finals.holds(condition, registers, last))
+
+    @cached_property
+    def as_asked(self) -> Execution:
+        """The execution as far as the outcome asks about it. A change that forbids it because of a value that the outcome
+        does not depend on does not forbid the outcome."""
+        return self.execution if self.flag is not None else with_open_reads(self.execution, self._condition())
 
     def _in_order_of_reads(self) -> None:
         """Put a write that leads to another one before that in coherence order, where the execution has them the other
@@ -134,7 +156,7 @@ class Diagnosing:
         by_pair = self._by_a_pair() if self.flag is None else None
         if by_pair is not None:
             return by_pair
-        changes = Changes(self.execution, self.flow, self.pair, data=self.data).all()
+        changes = Changes(self.execution, self.flow, self.pair, data=self.data, sources=self.sources).all()
         for tier in (1, 2, 3, 4):
             mine = sorted(
                 (change for change in changes if change.tier <= tier), key=PRICE, reverse=True
@@ -155,8 +177,10 @@ class Diagnosing:
 
     def _of(self, changes: list[Change]) -> Diagnosis:
         """The diagnosis that these changes are enough."""
-        altered = alter(self.execution, combined((change.alteration for change in changes), self.flow.count))
-        return self._diagnosed(tuple(changes), altered)
+        return self._diagnosed(tuple(changes), self._altered(changes))
+
+    def _altered(self, changes: Iterable[Change]) -> Execution:
+        return alter(self.as_asked, combined((change.alteration for change in changes), self.flow.count))
 
     def _relaxed(self, changes: list[Change]) -> list[Change]:
         """The changes, with .relaxed for each .acquire or .release of a weak access where that is as good."""
@@ -202,8 +226,9 @@ class Diagnosing:
                 continue
             if diagnosis.changes[-1].tier == 1 and self.ends(diagnosis.changes):
                 kept = self._shrunk(list(diagnosis.changes)) if len(diagnosis.changes) > 1 else list(diagnosis.changes)
-                altered = alter(self.execution, combined((c.alteration for c in kept), self.flow.count))
-                return self._diagnosed(tuple(kept), altered, 1 << pair[0] | 1 << pair[1])
+                if kept[-1].tier > 1:
+                    continue  # what is left is not about this pair: synchronization on the way of another one
+                return self._diagnosed(tuple(kept), self._altered(kept), 1 << pair[0] | 1 << pair[1])
         return None
 
     def _asks_what_was_seen(self, change: Change) -> bool:
@@ -216,7 +241,7 @@ class Diagnosing:
     def ends(self, changes: Sequence[Change]) -> bool:
         """True if these changes cure what is wrong: the flag is no longer raised, or the outcome becomes impossible."""
         self.tried += 1
-        altered = alter(self.execution, combined((change.alteration for change in changes), self.flow.count))
+        altered = self._altered(changes)
         values = Values(self.model, altered, self.ranks)
         if self.flag is not None and self.pair is not None and not self._reported(values):
             self._ended = tuple(map(id, changes)), values

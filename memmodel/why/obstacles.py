@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from memmodel.answer import ShownEvent, Witness
-from memmodel.base.labels import Access, Covers, Family, Fence, ProxyFence, Signal
+from memmodel.base.labels import Access, Covers, Family, Fence, Mbarrier, ProxyFence, Signal
 from memmodel.base.rows import bits
 from memmodel.concrete.execution import Execution
 from memmodel.program.ops import Jump, OnObject
@@ -17,7 +17,8 @@ from memmodel.program.uses import assigned
 from memmodel.ptx.vocabulary import Sem
 from memmodel.why.apart import Apart, apart, hand_over, synchronizes
 from memmodel.why.changes import Change, is_submit
-from memmodel.why.flow import Flow
+from memmodel.why.flow import Between, Flow
+from memmodel.why.phases import over_before
 from memmodel.why.records import At, Obstacle, Reason
 
 
@@ -123,6 +124,10 @@ class Sentences:
                     f"{after} returns true before {prior}: the last phase of that parity is over",
                     "the other parity",
                 )
+            case Reason.EARLIER_PHASE:
+                over = None if change.other is None else over_before(self.execution, self.flow, change.at, change.other)
+                text = f"{after} waits for a phase that is over before {prior}: {self._line(over)} has waited for it"
+                return text, f"a wait for the phase of {self._line(change.at)} after {self._line(change.other)}"
             case Reason.BYTES:
                 return (
                     f"the phase that {after} waits for is over without {prior}",
@@ -151,10 +156,15 @@ class Sentences:
             self.flow.in_po(change.other if change.other is not None else change.at),
         )
         threads = self.flow.thread(first), self.flow.thread(second)
-        links = [
-            link for link in self.flow.links if threads == (self.flow.thread(link.first), self.flow.thread(link.second))
-        ]
-        if len(links) != 1 or not synchronizes(self.execution, links[0]):
+        links = [link for link in self.flow.links if synchronizes(self.execution, link)]
+        passed_on = self._passed_on_early(first, second, links)
+        links = [link for link in links if threads == (self.flow.thread(link.first), self.flow.thread(link.second))]
+        if passed_on is not None:
+            early, seeing = passed_on
+            text = f"{self.ref(early)} stands before {self.ref(seeing)}, which has seen the first thread"
+            prior, after = self.ref(change.at), self.ref(second if change.other is None else change.other)
+            return f"nothing orders {prior} before {after}: {text}", f"{self._line(early)} after {self._line(seeing)}"
+        if len(links) != 1:
             return None
         link = links[0]
         prior, after = self.ref(change.at), self.ref(second if change.other is None else change.other)
@@ -166,7 +176,50 @@ class Sentences:
             repair = f"{self._line(link.second)} before {self._line(change.other)}"
         else:
             return None
+        if self._orders_others(wrong):
+            return None
         return f"nothing orders {prior} before {after}: {self.ref(wrong)} stands {side}", repair
+
+    def _passed_on_early(self, first: int, second: int, links: list[Between]) -> tuple[int, int] | None:
+        """A third thread that tells the thread of the second access before it has seen that of the first one: what it
+        tells with, and what it sees with. Both accesses stand on the right sides."""
+        ends = self.flow.thread(first), self.flow.thread(second)
+        seen = [link for link in links if self.flow.thread(link.first) == ends[0] and self.po[first] >> link.first & 1]
+        told = [
+            link for link in links if self.flow.thread(link.second) == ends[1] and self.po[link.second] >> second & 1
+        ]
+        early = [
+            (tells.first, sees.second)
+            for sees in seen
+            for tells in told
+            if self.po[tells.first] >> sees.second & 1 and self.flow.thread(tells.first) not in ends
+            if not self._orders_others(tells.first)
+        ]
+        return early[0] if len(early) == 1 else None
+
+    def _orders_others(self, event: int) -> bool:
+        """True if what stands at an event orders other accesses to the place of the two, and has to stay there."""
+        cells = {self.execution.events[end].point.cell for end in self.ends or ()}
+        accesses = [
+            number
+            for number, other in enumerate(self.execution.events)
+            if self.flow.thread(number) is not None and self.flow.is_memory(number) and other.point.cell in cells
+        ]
+        instruction = self._instruction(event)
+        halves = [n for n in range(self.flow.count) if self._instruction(n) == instruction]
+        written = self.execution.set("W")
+        return any(
+            (written >> a | written >> b) & 1 and self.flow.leads(a, half) and self.flow.leads(half, b)
+            for half in halves
+            for a in accesses
+            for b in accesses
+            if self.flow.thread(a) != self.flow.thread(b)
+        )
+
+    def _instruction(self, event: int) -> tuple[int | None, int] | None:
+        """The thread of an event, and the number of its instruction among those that the thread executes."""
+        record = self.execution.frame.record_of(self.execution.events[event])
+        return None if record is None else (self.flow.thread(event), record.instruction)
 
     def sides(self, change: Change) -> tuple[At, At]:
         """Both sides of the hand-over that two threads lack: an event that could be one, or what would have to be."""
@@ -174,11 +227,12 @@ class Sentences:
         release = hand_over(self.execution, self.flow, change.at, change.other, after=True)
         acquire = hand_over(self.execution, self.flow, change.other, change.at, after=False)
         first, observed = At("", "a release"), "it"
+        arrival = release.event is not None and isinstance(self.execution.events[release.event].label, Mbarrier)
         if release.event is not None:
             first, observed = at(self.shown[release.event]), self._line(release.event)
         elif release.fence is not None:
             first = At("", f"a strong write after {self._line(release.fence)}")
-        second = At("", f"an acquire that observes {observed}")
+        second = At("", f"a wait for the phase of {observed}" if arrival else f"an acquire that observes {observed}")
         if acquire.event is not None:
             second = at(self.shown[acquire.event])
         elif acquire.fence is not None:
@@ -187,6 +241,8 @@ class Sentences:
 
     def _meeting(self, change: Change) -> str:
         """What would be such a hand-over."""
+        if self._in_dependent_grid(change):
+            return f"griddepcontrol.wait before {self._line(change.other)}"
         first, second = self.sides(change)
         release = "a release after the first" if first.text == "a release" else first.text
         if first.missing and first.text == "a release" and second.missing and self._one_cta(change):
@@ -195,6 +251,12 @@ class Sentences:
             return f"{release}, {second.text}" if first.missing else second.text
         release = release if first.missing else f"{first.label} ({first.where})"
         return f"{release}, observed by {second.label} ({second.where})"
+
+    def _in_dependent_grid(self, change: Change) -> bool:
+        """True if the second event is in a grid that depends on that of the first one."""
+        events = [self.flow.in_po(event) for event in (change.at, change.other) if event is not None]
+        grids = [place.grid_id for event in events if (place := self.execution.events[event].point.place) is not None]
+        return len(grids) == 2 and grids[0][0] == grids[1][0] and grids[0][1] < grids[1][1]
 
     def _one_cta(self, change: Change) -> bool:
         """True if both sides of a hand-over are threads of one CTA."""

@@ -8,13 +8,16 @@ from __future__ import annotations
 from itertools import combinations
 
 from memmodel.base.labels import Access, Action, Side, Signal
+from memmodel.base.rows import bits
 from memmodel.concrete.execution import Execution
 from memmodel.concrete.records import ObjectRecord
+from memmodel.why.flow import Flow
 from memmodel.why.records import Reason
 
 
-def phase_reason(execution: Execution, update: int, wait: int) -> Reason:
-    """Why a wait has not seen an update of its object: it asks for the other parity, or the phase ends too early.
+def phase_reason(execution: Execution, flow: Flow, update: int, wait: int) -> Reason:
+    """Why a wait has not seen an update of its object: it asks for the other parity, the update comes in a later phase,
+    or the phase ends too early.
 
     It asks for the other parity if it sees nothing that its thread has not waited for before.
     """
@@ -27,6 +30,8 @@ def phase_reason(execution: Execution, update: int, wait: int) -> Reason:
     )
     if waited.parity is not None and all(row & earlier for row in phases_seen):
         return Reason.PARITY
+    if over_before(execution, flow, update, wait) is not None:
+        return Reason.EARLIER_PHASE
     seen, arrivals = execution.relation("mbarobs"), execution.set("ARRIVEON")
     uses = [(n, execution.frame.record_of(event)) for n, event in enumerate(execution.events)]
     own = [(n, use) for n, use in uses if isinstance(use, ObjectRecord) and use.object == waited.object]
@@ -36,6 +41,20 @@ def phase_reason(execution: Execution, update: int, wait: int) -> Reason:
     in_bytes = any(use.bytes or use.action is Action.COMPLETE_TX for _, use in own)
     signal = isinstance(execution.events[update].label, Signal)
     return Reason.BYTES if in_bytes and signal and not counted else Reason.COUNT
+
+
+def over_before(execution: Execution, flow: Flow, update: int, wait: int) -> int | None:
+    """A wait that comes before an update and has seen the phase over that another wait waits for; None without one."""
+    seen = execution.relation("mbarobs")
+    others = (number for number in bits(execution.set("MBDONE")) if number != wait)
+    return next(
+        (
+            other
+            for other in others
+            if flow.surely_leads(other, update) and all(row >> other & 1 for row in seen if row >> wait & 1)
+        ),
+        None,
+    )
 
 
 def copied(execution: Execution, *signals: int) -> set[object]:

@@ -40,6 +40,7 @@ class Reason(Enum):
     READ_ONLY = "the read-only path, which no fence bridges"
     LOCATION = "not one location"
     PARITY = "wrong parity"
+    EARLIER_PHASE = "a wait for an earlier phase"
     COUNT = "an arrive count that does not match"
     BYTES = "expected bytes that do not match"
     NO_COLUMNS = "tensor memory that is not free"

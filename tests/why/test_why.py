@@ -61,6 +61,7 @@ REASONS = {
     "async/honest/H6-same-parity": Reason.PARITY,
     "async/honest/H8-count-one": Reason.COUNT,
     "async/mbarrier/red.async-half": Reason.BYTES,
+    "async/mbarrier/relay-earlier-phase": Reason.EARLIER_PHASE,
     "control/bar+two-ctas": Reason.LOCATION,
     "async/honest/H7": Reason.PARITY,
     "async/honest/H11-other-map": Reason.PROXY_FENCE_SPACE,
@@ -482,6 +483,110 @@ def test_an_outcome_that_does_not_ask_what_was_seen_has_the_reason_of_its_race()
     assert obstacle.reason is Reason.NOT_SEEN
     asked = api.explain(TESTED_ONCE.replace("(P1:r == 0)", "(P1:p == 0 /\\ P1:r == 0)"))
     assert Reason.NOT_SEEN not in {obstacle.reason for obstacle in asked.stories[0].obstacles}
+
+
+STORE_BUFFERING = """PTX sb
+.shared .u32 x = 0;
+.shared .u32 y = 0;
+thread P0 @ cta 0, gpu 0 {
+    st.shared.u32 [x], 3;
+    ld.shared.u32 %r, [y];
+}
+thread P1 @ cta 0, gpu 0 {
+    st.shared.u32 [y], 4;
+    ld.shared.u32 %r, [x];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        ("exists (P0:r == 0 /\\ P1:r == 0)", Reason.NO_FENCE_SC),
+        ("exists (P0:r == 0)", Reason.NO_SYNCHRONIZATION),
+        ("exists (P0:r == 0 \\/ P1:r == 0)", Reason.NO_SYNCHRONIZATION),
+        ("forall (P0:r == 4 /\\ P1:r == 3)", Reason.NO_SYNCHRONIZATION),
+        ("exists (~(P0:r == 4 \\/ P1:r == 3))", Reason.NO_FENCE_SC),
+    ],
+)
+def test_a_reason_does_not_rest_on_a_value_that_the_outcome_does_not_need(question: str, reason: Reason) -> None:
+    """In the execution that is shown both threads may read 0. fence.sc would forbid that, and not the outcome."""
+    assert api.explain(STORE_BUFFERING + question).stories[0].obstacles[0].reason is reason
+
+
+RING = """PTX ring
+.shared .u32 x = 0;
+.shared .align 8 .b64 full = mbarrier(1);
+.shared .align 8 .b64 empty = mbarrier(1);
+thread P0 @ cta 0, gpu 0 {
+    st.shared.u32 [x], 1;
+    mbarrier.arrive.shared::cta.b64 _, [full];
+    st.shared.u32 [x], 2;
+    mbarrier.arrive.shared::cta.b64 _, [full];
+}
+thread P1 @ cta 0, gpu 0 {
+W:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 0;
+    @!%p bra W;
+    ld.shared.u32 %r, [x];
+    mbarrier.arrive.shared::cta.b64 _, [empty];
+}
+exists (P1:r == 2)
+"""
+
+BARRIERS = """PTX barriers
+.shared .u32 x = 0;
+thread P0 @ cta 0, gpu 0 {{ st.shared.u32 [x], 1; {first} }}
+thread P1 @ cta 0, gpu 0 {{ {second} }}
+thread P2 @ cta 0, gpu 0 {{ {third} ld.shared.u32 %r, [x]; }}
+exists (P2:r == {stale})
+"""
+
+GRIDS = """PTX grids
+.global .u32 x = 0;
+thread P0 @ cta 0, gpu 0 {{ griddepcontrol.launch_dependents; st.global.u32 [x], 5; }}
+thread P1 @ cta 0, grid 1, gpu 0 {{ ld.global.u32 %r, [x]; {wait} }}
+exists (P1:r == 0)
+"""
+
+WOULD_DO = {
+    "an arrival that nobody waits for": (RING, "a wait for the phase of g", "stands before"),
+    "a thread that passes on too early": (
+        BARRIERS.format(first="bar.arrive 1, 64;", second="bar.arrive 2, 64; bar.sync 1, 64;", third="bar.sync 2, 64;",
+            stale=0),
+        "c (P1, line 4) after e (P1, line 4)",
+        "a barrier between",
+    ),
+    "a barrier that is needed where it stands": (
+        BARRIERS.format(first="bar.sync 0; st.shared.u32 [x], 2;", second="bar.sync 0;", third="bar.sync 0;", stale=2),
+        "a barrier between the two",
+        "stands before",
+    ),
+    "a dependent grid": (GRIDS.format(wait=""), "griddepcontrol.wait before e", "a release after"),
+    "a wait for the grid before that comes late": (
+        GRIDS.format(wait="griddepcontrol.wait;"),
+        "g (P1, line 4) before f (P1, line 4)",
+        "a release after",
+    ),
+}  # fmt: skip
+"""A test, what would do, and words that would mislead."""
+
+
+@pytest.mark.parametrize("name", WOULD_DO)
+def test_what_would_do_fits_what_is_there(name: str) -> None:
+    text, wanted, misleading = WOULD_DO[name]
+    obstacles = [obstacle for story in api.explain(text).stories for obstacle in story.obstacles]
+    unsynchronized = [it for it in obstacles if it.reason is Reason.NO_SYNCHRONIZATION]
+    assert unsynchronized and all(wanted in it.repair for it in unsynchronized), unsynchronized
+    assert not any(misleading in f"{it.text}; {it.repair}" for it in unsynchronized)
+
+
+@pytest.mark.parametrize("name", ["async/proxy/dsmem-copy-reuse", "async/tcgen05/T13-no-wait", "async/proxy/A12"])
+def test_a_race_of_a_thread_with_its_own_copy_has_the_reason_of_the_outcome(name: str) -> None:
+    """The write that the copy reads comes after it, and does not lead to it."""
+    stories = told(name).stories
+    reasons = [[obstacle.reason for obstacle in story.obstacles] for story in stories]
+    assert len(stories) > 1 and reasons == [reasons[0]] * len(stories) and Reason.RULE not in reasons[0]
 
 
 def test_no_two_reasons_have_the_same_words() -> None:
