@@ -91,6 +91,8 @@ class Costs:
             return self.tcgen05_fence
         if head == "membar":
             return self.scopes[words.get("level", "sys")] * self.semantics["sc"]
+        if head == "cp.async.bulk.wait_group" and "read" in words:
+            return self.other * self.reads_alone
         return self.other + self.order(spelling)
 
 

@@ -7,8 +7,10 @@ Whether a spelling is legal is not settled here: the test around it is lowered a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from memmodel.base.labels import Fence, Mark, Marker, ProxyFence
+from memmodel.errors import InputError
 from memmodel.isa.lower import read_instruction
 from memmodel.isa.rows.spelling import Spelling
 from memmodel.isa.synchronization.fence_async import READS
@@ -50,12 +52,14 @@ def narrower(item: Instruction, test: LitmusTest) -> Iterator[tuple[str, Spellin
         *_fence_forms(spelling, words),
     ):
         yield from _legal(item, test, spelling, changed)
+    if spelling.head == "membar" and words.get("level") in LEVELS:
+        scope = {"gl": "gpu"}.get(words["level"], words["level"])
+        fence = replace(item, mnemonic=f"fence.acq_rel.{scope}")
+        yield fence.mnemonic, read_instruction(fence, test)
 
 
 def narrowest(item: Instruction, test: LitmusTest) -> Iterator[tuple[str, Spelling]]:
     """Those, and what is narrower than they are."""
-    from dataclasses import replace
-
     seen = {item.mnemonic}
     todo = [item.mnemonic]
     while todo:
@@ -119,10 +123,6 @@ def apart(item: Instruction, test: LitmusTest) -> tuple[str, str, Spelling] | No
 def _legal(
     item: Instruction, test: LitmusTest, read: Spelling, words: dict[str, str]
 ) -> Iterator[tuple[str, Spelling]]:
-    from dataclasses import replace
-
-    from memmodel.errors import InputError
-
     mnemonic = spelled(read, words)
     if mnemonic == item.mnemonic:
         return
@@ -206,7 +206,9 @@ def scope_of(spelling: Spelling) -> str:
 
 def _fence_forms(spelling: Spelling, words: dict[str, str]) -> Iterator[dict[str, str]]:
     """fence.proxy.async for one state space, its release half for reads alone; fences of the cluster for shared memory
-    only."""
+    only; waits for groups that wait for reads alone."""
+    if spelling.head == "cp.async.bulk.wait_group" and "read" not in words:
+        yield {**words, "read": "read"}
     if spelling.head == "fence.proxy.async" and "space" not in words:
         yield from ({**words, "space": space} for space in PROXY_SPACES)
     if spelling.head == "fence.proxy.async::generic" and words.get("restrict") == "sync_restrict::shared::cta":

@@ -83,6 +83,9 @@ def hand_over(execution: Execution, flow: Flow, event: int, other: int, *, after
 
     kinds = ("location", "mbarrier object") if after else ("location",)
     flags = ((n, thing) for n, what, thing in _flags(execution, near, after=after) if what in kinds and reaches(n))
+    own = execution.frame.record_of(execution.events[other])
+    if isinstance(own, ObjectRecord):  # order of what is done to an object does not come from a wait for it
+        flags = ((n, thing) for n, thing in flags if thing != (own.object,))
     events = [n for n, thing in flags if not _used_elsewhere(execution, ends, thing, after=not after)]
     wanted = RELEASES if after else ACQUIRES
     others = bits(po[near]) if after else [n for n, row in enumerate(po) if row >> near & 1]

@@ -121,8 +121,8 @@ class Diagnosing:
 
     @cached_property
     def as_asked(self) -> Execution:
-        """The execution as far as the outcome asks about it. A change that forbids it because of a value that the outcome
-        does not depend on does not forbid the outcome."""
+        """The execution as far as the outcome asks about it. A change that forbids it because of another value does not
+        forbid the outcome."""
         return self.execution if self.flag is not None else with_open_reads(self.execution, self._condition())
 
     def _in_order_of_reads(self) -> None:

@@ -12,7 +12,7 @@ from memmodel.answer import ShownEvent, Witness
 from memmodel.base.labels import Access, Covers, Family, Fence, Mbarrier, ProxyFence, Signal
 from memmodel.base.rows import bits
 from memmodel.concrete.execution import Execution
-from memmodel.program.ops import Jump, OnObject
+from memmodel.program.ops import CommitGroup, Jump, OnObject, WaitForGroups
 from memmodel.program.uses import assigned
 from memmodel.ptx.vocabulary import Sem
 from memmodel.why.apart import Apart, apart, hand_over, synchronizes
@@ -100,11 +100,9 @@ class Sentences:
             case Reason.PROXY_FENCE_SPACE:
                 return self._space(change, prior)
             case Reason.NOT_WAITED:
-                late = self._too_little(change.at)
-                return (
-                    f"{prior} may not be over at {after}{late}",
-                    f"a wait for its end before {self._line(change.other)}",
-                )
+                late, repair = self._too_little(change.at)
+                repair = repair or f"a wait for its end before {self._line(change.other)}"
+                return f"{prior} may not be over at {after}{late}", repair
             case Reason.TCGEN05_WAIT:
                 return f"{prior} may not be over at {after}: no tcgen05.wait covers it", self._tcgen_wait(change.at)
             case Reason.TCGEN05_COMMIT:
@@ -346,8 +344,9 @@ class Sentences:
         kind = "ld" if isinstance(label, Access) and label.side.value == "R" else "st"
         return f"tcgen05.wait::{kind} after {self._line(event)}"
 
-    def _too_little(self, event: int) -> str:
-        """A wait of the thread that stands there and does not cover the access."""
+    def _too_little(self, event: int) -> tuple[str, str]:
+        """A wait of the thread that stands there and does not cover the access; what would do, where that is not
+        another wait."""
         completes = self.execution.relation("compl")
         issue = self.flow.in_po(event)
         waits = [
@@ -356,14 +355,30 @@ class Sentences:
             if "WAITGROUP" in self.shown[n].tags and self.po[issue] >> n & 1 and not completes[event] >> n & 1
         ]
         if not waits:
-            return ""
+            return "", ""
         submits = [n for n in bits(self.po[waits[0]]) if is_submit(self.execution.events[n].label)]
         if submits:
             after = self.ref(submits[0])
-            return f"; {self._line(waits[0])} waits for submitted operations only, and stands before {after}"
+            return f"; {self._line(waits[0])} waits for submitted operations only, and stands before {after}", ""
+        if self._in_no_group(issue, waits[0]):
+            wait = self._line(waits[0])
+            return f"; {wait} waits for groups, and no commit_group has put it into one", f"commit_group before {wait}"
         of_reads = any(row >> waits[0] & 1 for row in completes)
         why = "covers reads of sources only" if of_reads else "covers none of its groups"
-        return f"; {self._line(waits[0])} {why}"
+        return f"; {self._line(waits[0])} {why}", ""
+
+    def _in_no_group(self, issue: int, wait: int) -> bool:
+        """True if a wait is for groups, and the thread commits none between an asynchronous instruction and it."""
+        records = [self.execution.frame.record_of(self.execution.events[event]) for event in (issue, wait)]
+        if records[0] is None or records[1] is None:
+            return False
+        first, last = records[0].name, records[1].name
+        steps = self.execution.frame.lowered.programs[first.thread].steps
+        waiting = steps[last.step].op
+        if not isinstance(waiting, WaitForGroups) or waiting.pending is None or last.step < first.step:
+            return False
+        ops = [step.op for step in steps[first.step : last.step]]
+        return not any(isinstance(op, CommitGroup) and op.track is waiting.track for op in ops)
 
     # ---- the ones that ask where something stands ----------------------------------------------------------------
 

@@ -216,6 +216,7 @@ def test_what_is_missing_is_found(name: str, change: str) -> None:
         ("async/pipelines/split-k-two-warps-no-barrier", "W0, line 10: bar.sync 1; before atom.add.release.gpu"),
         ("async/proxy/dsmem-copy-reuse", "barrier.cluster.arrive; barrier.cluster.wait; before st.shared.u32"),
         ("async/proxy/A16", "_, [bar]; with count of bar 1 -> 2 after cp.async.bulk.shared::cluster"),
+        ("async/instructions/multimem-store-no-alias-fence", "P1, line 17: fence.proxy.alias before ld.global.u32"),
         ("async/proxy/A17-no-arrive", "-> mbarrier.arrive.expect_tx.shared::cta.b64"),
         ("async/proxy/A14-mbarrier-order", "move cp.async.mbarrier.arrive.noinc.shared::cta.b64 after cp.async.ca"),
         ("async/proxy/credit-no-acquire", "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster"),
@@ -410,6 +411,73 @@ def test_weaken_narrows_scope_and_semantics_at_once() -> None:
     text = GENEROUS.replace("ld.acquire", "ld.relaxed").replace("ld.weak", "fence.sc.sys; ld.weak")
     found = weaken("t", text, MODELS, Options())
     assert "fence.acquire.cluster; ld.weak" in found.new and "st.release.cluster" in found.new and found.best
+
+
+MEMBAR = """PTX membar
+.global .u32 x = 0;
+.global .u32 f = 0;
+thread P0 @ cta 0, gpu 0 { st.global.u32 [x], 5; membar.sys; st.relaxed.gpu.global.u32 [f], 1; }
+thread P1 @ cta 1, gpu 0 {
+    ld.relaxed.gpu.global.u32 %a, [f];
+    setp.ne.u32 %p, %a, 1;
+    @%p bra END;
+    membar.gl;
+    ld.global.u32 %r, [x];
+END:
+}
+exists (P1:a == 1 /\\ P1:r == 0)
+"""
+
+COPIED_OUT = """PTX copied-out
+.shared .align 16 .u32 s[4] = {1, 1, 1, 1};
+.global .align 16 .u32 g[4] = {0};
+thread P0 @ cta 0, gpu 0 {
+    cp.async.bulk.global.shared::cta.bulk_group [g], [s], 16;
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;
+    st.shared.u32 [s], 2;
+}
+exists (g == 2)
+"""
+
+
+def test_weaken_has_cheaper_forms_of_membar() -> None:
+    found = weaken("t", MEMBAR, MODELS, Options())
+    assert "fence.release.gpu" in found.new and "fence.acquire.gpu" in found.new and found.best
+    scoped = (
+        MEMBAR.replace("gpu 0 {\n", "gpu 1 {\n")
+        .replace(".relaxed.gpu", ".relaxed.sys")
+        .replace("membar.gl", "membar.sys")
+    )
+    found = weaken("t", scoped, MODELS, Options())
+    assert "fence.release.sys" in found.new and "fence.acquire.sys" in found.new
+
+
+def test_weaken_waits_for_reads_alone_where_nothing_else_has_to_be_over() -> None:
+    found = weaken("t", COPIED_OUT, MODELS, Options())
+    assert "cp.async.bulk.wait_group.read 0" in found.new and [only.cost for only in found.changes] == [-0.5]
+    needed = COPIED_OUT.replace("st.shared.u32 [s], 2", "ld.global.u32 %r, [g]").replace("(g == 2)", "(P0:r == 0)")
+    assert not weaken("t", needed, MODELS, Options()).changes
+
+
+GROUPLESS = """PTX groupless
+.shared .align 16 .u32 s[4] = {0};
+.global .align 16 .u32 g[4] = {1, 1, 1, 1};
+thread P0 @ cta 0, gpu 0 {
+    cp.async.ca.shared.global [s], [g], 16;
+    cp.async.wait_group 0;
+    ld.shared.u32 %r, [s];
+}
+exists (P0:r == 0)
+"""
+
+
+def test_a_copy_that_is_in_no_group_is_committed() -> None:
+    first, *_ = fix("t", GROUPLESS, MODELS, Options()).repairs
+    assert [edit.what for edit in first.changes] == ["P0, line 6: cp.async.commit_group before cp.async.wait_group"]
+    (obstacle,) = api.explain(GROUPLESS).stories[0].obstacles
+    assert obstacle.text.endswith("no commit_group has put it into one")
+    assert obstacle.repair.startswith("commit_group before")
 
 
 def test_a_fence_that_comes_in_stays_where_the_next_line_goes() -> None:

@@ -34,9 +34,9 @@ TABLE = {
     "red.relaxed.gpu.global.add.u32 [x], 1;": (
         "red.relaxed.cluster red.relaxed.cta", "red.relaxed.sys red.release.gpu red.release.sys",
     ),
-    "membar.gl;": ("membar.cta", "membar.sys"),
-    "membar.cta;": ("", "membar.gl membar.sys"),
-    "membar.sys;": ("membar.cta membar.gl", ""),
+    "membar.gl;": ("membar.cta fence.acq_rel.gpu", "membar.sys"),
+    "membar.cta;": ("fence.acq_rel.cta", "membar.gl membar.sys"),
+    "membar.sys;": ("membar.cta membar.gl fence.acq_rel.sys", ""),
     "fence.acq_rel.gpu;": (
         " ".join(("fence.acq_rel.cluster fence.acq_rel.cta fence.acquire.gpu fence.release.gpu", *RESTRICTED)),
         "fence.acq_rel.sys fence.sc.gpu fence.sc.sys",
@@ -52,7 +52,7 @@ TABLE = {
         "fence.proxy.async::generic.release.sync_restrict::shared::cluster::read.cluster", "",
     ),
     "cp.async.bulk.wait_group.read 0;": ("", "cp.async.bulk.wait_group"),
-    "cp.async.bulk.wait_group 0;": ("", ""),
+    "cp.async.bulk.wait_group 0;": ("cp.async.bulk.wait_group.read", ""),
     "barrier.cluster.arrive.relaxed;": ("", "barrier.cluster.arrive.release"),
     "barrier.cluster.arrive;": ("barrier.cluster.arrive.relaxed", ""),
     "barrier.cluster.wait;": ("", ""),

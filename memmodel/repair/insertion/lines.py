@@ -70,7 +70,8 @@ class Lines:
         self.proxies = _proxies(lowered)
         self.spaces = {variable.space for variable in test.variables}
         self.alias = any(
-            variable.alias_of is not None and variable.proxy is not Proxy.FABRIC for variable in test.variables
+            variable.multimem or (variable.alias_of is not None and variable.proxy is not Proxy.FABRIC)
+            for variable in test.variables
         )
         self.maps = [variable for variable in test.variables if variable.maps and variable.space is Space.GLOBAL]
         self.objects = [name for variable in test.variables for name in _objects(lowered, variable)]
@@ -262,9 +263,11 @@ def _groups(past: list[Op], ahead: list[Op]) -> Iterator[Addition]:
             continue
         commits = [n for n, op in enumerate(past) if isinstance(op, CommitGroup) and op.track is track]
         if commits and commits[-1] > issued[-1]:
-            yield Addition(f"{wait};", wait, WAIT, 0)
+            if wait:
+                yield Addition(f"{wait};", wait, WAIT, 0)
             continue
-        yield Addition(f"{commit};\n{wait};", f"{commit} and {wait}", WAIT + OTHER, 0)
+        if wait:
+            yield Addition(f"{commit};\n{wait};", f"{commit} and {wait}", WAIT + OTHER, 0)
         if any(isinstance(op, WaitForGroups) and op.track is track for op in ahead):
             yield Addition(f"{commit};", commit, OTHER, 0)
 
@@ -277,10 +280,11 @@ _SINGLE = (
 """What begins an asynchronous operation, and what waits for all of them."""
 
 _GROUPED = (
+    (Track.CP_ASYNC, "cp.async.commit_group", ""),
     (Track.BULK, "cp.async.bulk.commit_group", "cp.async.bulk.wait_group 0"),
     (Track.WGMMA, "wgmma.commit_group.sync.aligned", "wgmma.wait_group.sync.aligned 0"),
 )
-"""What is waited for in groups."""
+"""What is waited for in groups; without a wait for what is waited for at once as well."""
 
 
 def widths(places: list[Place]) -> list[str]:

@@ -23,6 +23,7 @@ from memmodel.repair.spellings import RESTRICTED, apart, is_fence, narrowest
 NOT_NEEDED = "what is forbidden stays forbidden without it"
 ONLY_SHARED = "only shared memory is handed over"
 ONLY_READ = "its thread has only read what is handed over"
+ONLY_SOURCES = "only the reads of the copies have to be over"
 
 
 def sites(lowered: LoweredTest) -> list[list[Edit]]:
@@ -55,6 +56,8 @@ def _why(old: Spelling, new: Spelling) -> str:
         return ONLY_READ
     if "restrict" in after:
         return ONLY_SHARED
+    if "read" in after and "read" not in before:
+        return ONLY_SOURCES
     if after.get("space") != before.get("space"):
         return f"only .{after['space']} memory is accessed through both proxies"
     sem, scope = (after.get(slot) if after.get(slot) != before.get(slot) else None for slot in ("sem", "scope"))
