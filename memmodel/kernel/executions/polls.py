@@ -6,7 +6,7 @@ loads of polling loops that can end in one way only.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Hashable, Mapping
+from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -122,12 +122,47 @@ class Polls:
                 polled.append(event)
                 rivals = {write.event for write in enders or ()}
                 if not self.leads_back(event, _value(event)):
+                    told = self._told_again(event, writes, enders or ()) if only is not None else []
+                    if told:
+                        event.source, rivals = told[0], rivals.difference(told)
                     mine = {write.event: self._leaves(write.event) for write in writes if write.event is not None}
-                    turns[number].append(Turn(tuple(polled), event.source, mine, tuple(rivals - {event.source})))
+                    others = tuple(rivals - {event.source})
+                    turns[number].append(Turn(tuple(polled), event.source, mine, others, tuple(told[1:])))
                     polled.clear()
                 else:
                     event.source = None
         return turns
+
+    def _told_again(
+        self, event: TraceEvent, writes: Sequence[PolledWrite], enders: Sequence[PolledWrite]
+    ) -> list[TraceEvent]:
+        """Writes of one thread, made in one way, of which each ends the loop, in program order: a flag that counts up.
+
+        Which of them the loop reads makes no other difference than order: what the first of them publishes each later
+        one publishes, too. The first is the one that the loop may have read first in this run. Empty if no two are so,
+        or what is read is used behind the loop.
+        """
+        source, written = event.source, [write.event for write in writes if isinstance(write.event, TraceEvent)]
+        if source is None or source.issue is not None or event.block is None or len(written) < len(writes):
+            return []
+        ending = {id(write.event): write.value for write in enders}
+        told = [
+            write
+            for write in sorted(written, key=lambda each: each.time)
+            if id(write) in ending
+            and write.issue is None
+            and (write.thread, write.label) == (source.thread, source.label)
+        ]
+        alike = set(map(id, told))
+        since = max((each.time for each in written if each.time < source.time and id(each) not in alike), default=-1)
+        told = [write for write in told if write.time > since]
+        first = self.initial(event.block, event.first, event.size)
+        on = [write.value for write in writes if id(write.event) not in ending]
+        on += [first] if self.leads_back(event, first) else []
+        before, behind = _numbers(on), _numbers(ending[id(write)] for write in told)
+        if len(told) < 2 or before is None or behind is None or not self.ends_alike(event, before, behind, event.known):
+            return []
+        return told
 
     def polled(self, run: LaunchTrace) -> dict[int, list[tuple[TraceEvent, list[PolledWrite]]]]:
         """The reads of each load that may poll, each with the writes to its bytes."""
@@ -191,12 +226,14 @@ def element_register(entry: PtxFunction, read: TraceEvent) -> int | None:
 class Turn(NamedTuple):
     """A loop that ended. `reads`: the last one ended it. `write`: what that read from. `writes`: all writes to the word
     but the initial one, with how each computes its value. `rivals`: the other writes that would have ended the loop.
+    `again`: those of the writes that would have been as good.
     """
 
     reads: tuple[TraceEvent, ...]
     write: Written
     writes: Mapping[TraceEvent | WeakAccess, Hashable]
     rivals: tuple[Written, ...]
+    again: tuple[TraceEvent, ...] = ()
 
     def sure(self, order: CausalOrder) -> bool:
         """True if the loop ends with this write in every execution. Then each rival comes after the loop, or another
@@ -213,7 +250,8 @@ class Turn(NamedTuple):
             over = (after for after in self.writes if after is not write and order.ahead(after, self.reads[0]))
             return any(write is None or order.before(write, after) for after in over)
 
-        others = (write for write in self.writes if write is not self.write and write not in rivals)
+        as_good = {self.write, *self.again, *rivals}
+        others = (write for write in self.writes if write not in as_good)
         return (
             all(self._outside(write, order) for write in self.writes if isinstance(write, WeakAccess))
             and self.write not in rivals
@@ -250,6 +288,13 @@ class Turn(NamedTuple):
 def sure(turns: dict[int, list[Turn]], order: CausalOrder) -> frozenset[int]:
     """The loads of which every loop ends with the same write in every execution."""
     return frozenset(load for load, loops in turns.items() if all(turn.sure(order) for turn in loops))
+
+
+def _numbers(values: Iterable[int | None]) -> list[int] | None:
+    """These values; None if one of them is not known."""
+    numbers = list(values)
+    known = [number for number in numbers if number is not None]
+    return known if len(known) == len(numbers) else None
 
 
 def _value(event: TraceEvent) -> int | None:

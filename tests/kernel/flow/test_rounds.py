@@ -168,6 +168,65 @@ def test_who_puts_the_flag_back_comes_before_the_next_poll(sem: str, word: str) 
     assert verdict.word == word, (verdict.findings, verdict.choices, verdict.open)
 
 
+COUNTED = """
+mov.u32 %r20, %ctaid.x;
+setp.eq.u32 %p1, %r20, 1;
+@%p1 bra READER;
+{writer}
+bra DONE;
+READER:
+{reader}
+DONE:"""
+
+
+def data(at: int) -> str:
+    return f"st.global.u32 [%d0+{at}], 7;\n"
+
+
+def tell(value: int, sem: str = "release", at: int = 0) -> str:
+    return f"st.{sem}.gpu.global.u32 [%d0+{at}], {value};\n"
+
+
+def until(name: str, back: str, at: int = 0) -> str:
+    poll = f"{name}: ld.acquire.gpu.global.u32 %r5, [%d0+{at}];\n"
+    return f"{poll}setp.{back[:2]}.u32 %p3, %r5, {back[2:]};\n@%p3 bra {name};\n"
+
+
+def use(at: int) -> str:
+    return f"ld.global.u32 %r7, [%d0+{at}];\n"
+
+
+TWICE = data(64) + tell(1) + data(68) + tell(2)
+
+
+@pytest.mark.parametrize(
+    ("writer", "reader", "word"),
+    [
+        (TWICE, until("A", "lt1") + use(64) + until("B", "lt2") + use(68), "clean"),
+        (TWICE, until("A", "eq0") + use(64), "clean"),
+        (TWICE, until("A", "lt1") + use(68), "findings"),
+        (data(64) + tell(1, "relaxed") + tell(2), until("A", "lt1") + use(64), "findings"),
+        (data(64) + tell(1) + tell(2), until("A", "ne1") + use(64), "findings"),
+        (tell(1) + tell(2), until("A", "eq0") + tell(0) + until("B", "eq0"), "findings"),
+        (data(64) + tell(1) + until("C", "lt1", 4) + data(64) + tell(2),
+         until("A", "lt1") + use(64) + tell(1, at=4) + until("B", "lt2") + use(64), "clean"),
+        (data(64) + tell(1) + data(64) + tell(2),
+         until("A", "lt1") + use(64) + tell(1, at=4) + until("B", "lt2") + use(64), "findings"),
+    ],
+)  # fmt: skip
+def test_a_flag_that_counts_up(writer: str, reader: str, word: str) -> None:
+    """A loop may read any of the values that end it: each later one of the same thread publishes at least as much."""
+    verdict = judged(COUNTED.format(writer=writer, reader=reader), 1, 2, "zero", first=True)
+    assert verdict.word == word, (verdict.findings, verdict.choices, verdict.open)
+    assert word != "clean" or not verdict.choices
+
+
+def test_a_flag_that_counts_up_is_a_choice_where_its_value_is_used() -> None:
+    reader = until("A", "lt1") + f"setp.ne.u32 %p4, %r5, 2;\n@%p4 bra DONE;\n{use(68)}"
+    verdict = judged(COUNTED.format(writer=TWICE, reader=reader), 1, 2, "zero")
+    assert verdict.choices and not verdict.findings
+
+
 TURNS = """
 mov.u32 %r20, %ctaid.x;
 shl.b32 %r21, %r20, 3;
