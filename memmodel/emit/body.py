@@ -59,8 +59,10 @@ def is_collective(instruction: Instruction) -> bool:
     return parts[0] in ("bar", "barrier") or "aligned" in parts or "sync" in parts
 
 
-def _polled(body: Sequence[Instruction | Label]) -> Iterator[Instruction]:
-    """Tests of mbarrier objects that are repeated until they succeed, with nothing else in the loop."""
+def _polled(body: Sequence[Instruction | Label]) -> Iterator[tuple[Instruction, Instruction]]:
+    """Tests of mbarrier objects that are repeated until they succeed, with nothing else in the loop, each with the
+    branch back to it.
+    """
     for head, test, again in zip(body, body[1:], body[2:], strict=False):
         if not (isinstance(head, Label) and isinstance(test, Instruction) and isinstance(again, Instruction)):
             continue
@@ -68,7 +70,7 @@ def _polled(body: Sequence[Instruction | Label]) -> Iterator[Instruction]:
             continue
         back = again.parts[0] == "bra" and again.operands[:1] == (Sym(head.name),)
         if back and again.guard.negated and test.operands[:1] == (Reg(again.guard.register),):
-            yield test
+            yield test, again
 
 
 class ThreadBody:
@@ -96,7 +98,7 @@ class ThreadBody:
         self.lines: list[Line] = []
         self.slot: str | None = None
         """Shared memory through which the first warp of the thread gives others what it has."""
-        self._polls = {id(instruction) for instruction in _polled(seat.thread.body)}
+        self._polls = {id(test): id(again) for test, again in _polled(seat.thread.body)}
 
     @property
     def end(self) -> str:
@@ -210,6 +212,8 @@ class ThreadBody:
         alike = reading.row.effect in _WITHOUT_MEMORY or reading.head in _OF_ALL_LANES
         if not self.runs_all_lanes or alike or id(instruction) in self._polls:
             self._put(f"{guard}{text};", instruction)
+            if self.runs_all_lanes and id(instruction) in self._polls.values():
+                self._meet()  # a lane that waited by itself might miss two phases
         elif is_collective(instruction) or instruction.mnemonic.startswith(_BY_LANE):
             self._together(instruction, reading, guard, text)
         else:

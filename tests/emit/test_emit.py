@@ -207,6 +207,7 @@ def test_every_lane_waits_and_orders_its_own_operations() -> None:
     assert "mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;" in lines
     assert "@%mm_lead mbarrier.test_wait.parity.shared::cta.b64 %q, [bar], 0;" in lines
     meet = "bar.warp.sync 0xffffffff;"
+    assert lines[lines.index("@!%p bra L;") + 1] == meet  # a lane that waited by itself might miss two phases
     for line in ("tcgen05.fence::after_thread_sync;", "tcgen05.wait::ld.sync.aligned;"):
         at = lines.index(line)
         assert lines[at - 1] == lines[at + 1] == meet
