@@ -7,7 +7,8 @@ for is made when it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
 from operator import itemgetter
 
 from memmodel.base.labels import Label, Side, side_of
@@ -27,6 +28,9 @@ Kind = tuple[int, int | None, int | None, int, bool]
 """What an access is, besides its thread and epoch: number of its label, size of its elements, issue, part, and whether
 lanes make it together."""
 
+Part = tuple[int, int, int, WeakAccess | LaneAccesses, int]
+"""A weak access: first byte, end, instruction, and where it stands: itself, or its row with the number of the lane."""
+
 
 class AccessClasses:
     """Numbers for what accesses are, the same for all blocks of a run. `by_instruction`: accesses of different
@@ -37,7 +41,7 @@ class AccessClasses:
         self.run, self.by_instruction = run, by_instruction
         self.label = Labels().number
         self.cta_ids = [thread.place.cta_id for thread in run.threads]
-        self._who = roles.who
+        self._who = numbered(roles.who)
         self._keys: dict[Hashable, int] = {}
         self._idents: dict[Hashable, int] = {}
 
@@ -83,7 +87,7 @@ class BlockAccesses:
         self.first: list[int] = []
         self.end: list[int] = []
         self.access: list[int] = []
-        self._parts: list[Sequence[WeakAccess]] = []
+        self._parts: list[list[Part]] = []
         self.thread: list[int] = []
         self.at: list[int] = []
         self.key: list[int] = []
@@ -103,34 +107,36 @@ class BlockAccesses:
 
     def add(self, single: Sequence[WeakAccess], lanes: Sequence[LaneAccesses]) -> None:
         """Add weak accesses; those of one thread, epoch and kind are one access, and its bytes that touch one piece."""
-        kinds, merged = dict[Kind, int](), dict[tuple[int, int, int], list[WeakAccess]]()
+        kinds, merged = dict[Kind, int](), defaultdict[tuple[int, int, int], list[Part]](list)
         number = self._classes.label
         for access in single:
             issue = None if access.issue is None else access.issue.order
             what = number(access.label), access.scalar, issue, access.part, bool(access.others)
             kind = kinds.setdefault(what, len(kinds))
-            merged.setdefault((access.thread, access.epoch, kind), []).append(access)
-        for lane_accesses in lanes:
-            what = number(lane_accesses.label), lane_accesses.scalar, None, lane_accesses.part, False
-            kind = kinds.setdefault(what, len(kinds))
-            for access in lane_accesses.each():
-                merged.setdefault((access.thread, access.epoch, kind), []).append(access)
+            part = access.first, access.first + access.size, access.at, access, 0
+            merged[access.thread, access.epoch, kind].append(part)
+        for row in lanes:
+            what = number(row.label), row.scalar, None, row.part, False
+            kind, size, at = kinds.setdefault(what, len(kinds)), row.size, row.at
+            for lane, (first, thread, epoch) in enumerate(zip(row.firsts, row.threads, row.epochs, strict=True)):
+                merged[thread, epoch, kind].append((first, first + size, at, row, lane))
         whats, flags = list(kinds), dict[int, tuple[bool, bool]]()
         for (thread, epoch, kind), members in merged.items():
             if len(members) > 1:
                 members.sort(key=_FIRST_BYTE)
-            at = -1
+            last = -1
             for piece in _pieces(members) if len(members) > 1 else (members,):
-                if piece[0].at != at:
-                    at = piece[0].at
+                first, end, at, _, _ = piece[0]
+                if at != last:
+                    last = at
                     if kind not in flags:
                         use = _use(piece)
                         flags[kind] = use.writes, use.alone
-                    label, scalar, issue, part, together = whats[kind]
-                    matrix = part if issue is None else 0
+                    label, scalar, issue, part_number, together = whats[kind]
+                    matrix = part_number if issue is None else 0
                     key = self._classes.number(thread, epoch, label, scalar, False, at, matrix)
                     self._add_access(thread, at, key, *flags[kind], together)
-                self._add_piece(piece[0].first, _end(piece), piece)
+                self._add_piece(first, end if len(piece) == 1 else _end(piece), piece)
 
     def add_strong(self, event: TraceEvent) -> None:
         """Add a strong access."""
@@ -143,7 +149,7 @@ class BlockAccesses:
         )  # fmt: skip
         self._strong[len(self.thread)] = use
         self._add_access(event.thread, event.at, self._classes.key(use), use.writes, use.alone, False)
-        self._add_piece(use.first, use.first + use.size, ())
+        self._add_piece(use.first, use.first + use.size, [])
 
     def _add_access(self, thread: int, at: int, key: int, writes: bool, alone: bool, together: bool) -> None:
         self.thread.append(thread)
@@ -154,7 +160,7 @@ class BlockAccesses:
         self.alone.append(alone)
         self.together.append(together)
 
-    def _add_piece(self, first: int, end: int, parts: Sequence[WeakAccess]) -> None:
+    def _add_piece(self, first: int, end: int, parts: list[Part]) -> None:
         """A piece of the last access that was added."""
         self.first.append(first)
         self.end.append(end)
@@ -168,7 +174,12 @@ class BlockAccesses:
 
     def stored(self, piece: int, first: int, size: int) -> int | None:
         """The bytes that a weak store leaves there; see `Use.stored`."""
-        return stored_by(self._parts[piece], first, size)
+        parts = self._parts[piece]
+        if len(parts) == 1:
+            _, _, _, where, lane = parts[0]
+            if isinstance(where, LaneAccesses) and (where.values is None or where.values[lane] is None):
+                return None
+        return stored_by([_access(part) for part in parts], first, size)
 
     def idents(self) -> list[int]:
         """For each piece the number of its access, whatever the bytes."""
@@ -339,31 +350,40 @@ class AlikeMemory:
         return self._roles.who[self._holder(owner)][0], block.instance.space, alone, together
 
 
-_FIRST_BYTE = itemgetter(WeakAccess._fields.index("first"))
+_FIRST_BYTE, _END = itemgetter(0), itemgetter(1)
 
 
-def _pieces(members: Sequence[WeakAccess]) -> Iterator[Sequence[WeakAccess]]:
+def numbered(names: Iterable[Hashable]) -> list[int]:
+    """A number for each name; equal names have one number."""
+    numbers = dict[Hashable, int]()
+    return [numbers.setdefault(name, len(numbers)) for name in names]
+
+
+def _pieces(members: list[Part]) -> Iterator[list[Part]]:
     """Accesses in the order of their bytes, those that touch together; the instruction of each piece is kept."""
-    begin, at, end = 0, members[0].at, members[0].first + members[0].size
-    for number, access in enumerate(members):
-        first = access.first
-        if first <= end and access.at == at:
-            end = max(end, first + access.size)
+    begin, (_, end, at, _, _) = 0, members[0]
+    for number, (first, its_end, its_at, _, _) in enumerate(members):
+        if first <= end and its_at == at:
+            end = max(end, its_end)
             continue
         yield members[begin:number]
-        begin, at, end = number, access.at, first + access.size
+        begin, at, end = number, its_at, its_end
     yield members[begin:]
 
 
-def _end(piece: Sequence[WeakAccess]) -> int:
-    if len(piece) == 1:
-        return piece[0].first + piece[0].size
-    return max([part.first + part.size for part in piece])
+def _end(piece: list[Part]) -> int:
+    return max(map(_END, piece))
 
 
-def _use(parts: Sequence[WeakAccess]) -> Use:
-    first = parts[0]
+def _access(part: Part) -> WeakAccess:
+    _, _, _, where, lane = part
+    return where if isinstance(where, WeakAccess) else where.access(lane)
+
+
+def _use(parts: list[Part]) -> Use:
+    accesses = tuple([_access(part) for part in parts])
+    first = accesses[0]
     return Use(
         first.thread, first.epoch, first.label, first.scalar, first.at, first.first, _end(parts) - first.first,
-        first.issue, None, tuple(parts), first.part, first.others,
+        first.issue, None, accesses, first.part, first.others,
     )  # fmt: skip

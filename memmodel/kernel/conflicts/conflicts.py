@@ -11,7 +11,8 @@ others; there all accesses that touch a byte are a `SharedPlace`.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from memmodel.kernel.conflicts.block_accesses import (
     accesses_by_block,
     counts_alone,
     may_count_alone,
+    numbered,
 )
 from memmodel.kernel.conflicts.roles import Roles
 from memmodel.kernel.conflicts.uses import ConflictPair, Name, SharedPlace, Use, bounded
@@ -43,8 +45,8 @@ class Conflicts:
         self._seen: set[UseClass] = set()
         self._holder = Holders(run).of
         self._patterns: dict[object, set[tuple[int, ...]]] = {}
-        self._warps = _numbered((thread.cta, thread.warp) for thread in run.threads)
-        self._clusters = _numbered(roles.cluster_of[thread.cta] for thread in run.threads)
+        self._warps = numbered((thread.cta, thread.warp) for thread in run.threads)
+        self._clusters = numbered(roles.cluster_of[thread.cta] for thread in run.threads)
         self._meetings: dict[tuple[int, ...], MeetingShape] = {}
         self._shapes: dict[object, MeetingShape] = {}
         self._members = 0
@@ -62,11 +64,11 @@ class Conflicts:
         accesses, self._meetings, self._shapes = self._accesses, {}, {}
         self._keys = [accesses.key[access] for access in accesses.access]
         self._idents = [] if all(accesses.alone) else accesses.idents()
-        begins, ends = dict[int, list[int]](), dict[int, list[int]]()
+        begins, ends = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
         for piece, (first, end) in enumerate(zip(accesses.first, accesses.end, strict=True)):
             if first < end:  # else a copy of no bytes
-                begins.setdefault(first, []).append(piece)
-                ends.setdefault(end, []).append(piece)
+                begins[first].append(piece)
+                ends[end].append(piece)
         access_of, writes, alone = accesses.access, accesses.writes, accesses.alone
         active: dict[int, None] = {}
         last = writers = shared = 0
@@ -351,12 +353,6 @@ def _numbered_values(left: list[tuple[int, int | None]]) -> tuple[int, ...]:
     """A number for what each store leaves, equal for equal values; of the instruction where that is not known."""
     values: dict[int, int] = {}
     return tuple([-1 - at if value is None else values.setdefault(value, len(values)) for at, value in left])
-
-
-def _numbered(names: Iterable[object]) -> list[int]:
-    """A number for each name; equal names have one number."""
-    numbers = dict[object, int]()
-    return [numbers.setdefault(name, len(numbers)) for name in names]
 
 
 @dataclass(slots=True)

@@ -53,6 +53,14 @@ class LaneAccesses(NamedTuple):
     values: list[int | None] | None = None
     part: int = 0
 
+    def access(self, number: int) -> WeakAccess:
+        """The access of one lane, by its position here."""
+        value = None if self.values is None else self.values[number]
+        first, thread, epoch = self.firsts[number], self.threads[number], self.epochs[number]
+        return WeakAccess(
+            self.block, first, self.size, thread, epoch, self.label, self.at, self.scalar, None, value, self.part
+        )
+
     def each(self) -> Iterator[WeakAccess]:
         """One access for each lane."""
         values = self.values or [None] * len(self.firsts)

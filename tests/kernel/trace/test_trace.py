@@ -107,7 +107,10 @@ def test_accesses_of_lanes_are_those_of_each_lane():
         (8, 7, 2, 12),
     ]
     assert all((one.block, one.size, one.label, one.at, one.part) == (lanes.block, 4, WRITE, 9, 2) for one in each)
-    assert [one.value for one in lanes._replace(values=None).each()] == [None] * 3
+    unknown = lanes._replace(values=None)
+    assert [one.value for one in unknown.each()] == [None] * 3
+    for row in (lanes, unknown):
+        assert [row.access(number) for number in range(3)] == list(row.each())
 
 
 def test_a_trace_lists_the_weak_accesses_of_some_blocks():
