@@ -161,11 +161,13 @@ class VerdictSoFar:
 
     def _outside(self, trace: LaunchTrace) -> None:
         """Where a launch speaks to the host or to other devices, what they do is not looked at."""
+        labels = {id(event.label): event.label for thread in trace.threads for event in thread.events}
+        outside = {name for name, label in labels.items() if is_with_outside(label)}
         lines = {
             self._case.body[event.at].line
             for thread in trace.threads
-            for event in thread.events
-            if is_with_outside(event.label) and (isinstance(event.label, Fence) or _in_global(event))
+            for event in (thread.events if outside else ())
+            if id(event.label) in outside and (isinstance(event.label, Fence) or _in_global(event))
         }
         whose = "the host and other devices touch none of its memory meanwhile"
         if lines:

@@ -350,7 +350,7 @@ class AlikeMemory:
         return self._roles.who[self._holder(owner)][0], block.instance.space, alone, together
 
 
-_FIRST_BYTE, _END = itemgetter(0), itemgetter(1)
+_FIRST_BYTE = itemgetter(0)
 
 
 def numbered(names: Iterable[Hashable]) -> list[int]:
@@ -372,7 +372,7 @@ def _pieces(members: list[Part]) -> Iterator[list[Part]]:
 
 
 def _end(piece: list[Part]) -> int:
-    return max(map(_END, piece))
+    return max([end for _, end, _, _, _ in piece])
 
 
 def _access(part: Part) -> WeakAccess:

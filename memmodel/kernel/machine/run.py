@@ -135,6 +135,8 @@ class Scheduler:
         for message, instruction in machine.warpgroups.differences(self.ctas, ended=not waiting):
             machine.problem(RULE, message, instruction)
         self.run.proved = machine.failing.proved()
+        for thread in self.run.threads:
+            thread.settle()
         return self.run
 
     def _round(self, waiting: Sequence[Warp]) -> bool:

@@ -80,10 +80,14 @@ def _lives(
     for (block, first), log in run.objects.items():
         for life in dict.fromkeys(step.life for step in log):
             steps = [step for step in log if step.life == life]
-            left = [step for step in steps if not gone >> graph.number.get(id(step.event), len(graph.points)) & 1]
-            if any(step.update for step in steps if step not in left) or not left:
+            left = steps if not gone else [step for step in steps if not _is_gone(step, graph, gone)]
+            if not left or (gone and any(step.update for step in steps if _is_gone(step, graph, gone))):
                 continue
             yield (block, first, life), _Life(left, graph, body, before, base, gone)
+
+
+def _is_gone(step: ObjectStep, graph: Graph, gone: int) -> bool:
+    return bool(gone >> graph.number.get(id(step.event), len(graph.points)) & 1)
 
 
 class _Life:
@@ -225,7 +229,7 @@ def given_columns(run: LaunchTrace, entry: PtxFunction) -> dict[str, str]:
         event.at: event
         for thread in run.threads
         for event in thread.events
-        if any(owner is not event and owner.note != (COLUMNS,) for owner in event.owners)
+        if event.owners and any(owner is not event and owner.note != (COLUMNS,) for owner in event.owners)
     }
     if not users:
         return {}

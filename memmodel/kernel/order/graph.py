@@ -76,11 +76,8 @@ class Graph:
         self.initial_reads: list[tuple[int, int]] = []
         self.pair_of: dict[tuple[int, int], int] = {}
         self._same_location: list[tuple[int, int]] = []
-        self._restricted = any(
-            isinstance(event.label, Fence) and event.label.covers is not None
-            for thread in run.threads
-            for event in thread.events
-        )
+        labels = {id(event.label): event.label for thread in run.threads for event in thread.events}
+        self._restricted = any(isinstance(label, Fence) and label.covers is not None for label in labels.values())
         placed = [(place, [stands for _, stands in place.members]) for place in conflicts.places.values()]
         threads = run.threads
         representatives = [roles.pair(threads[pair.left.thread], threads[pair.right.thread]) for pair in self.pairs]

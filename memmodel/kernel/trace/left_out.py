@@ -22,6 +22,7 @@ def leave_out(run: LaunchTrace, stays: Mapping[int, Sequence[bool]]) -> None:
         for order, event in enumerate(thread.events):
             event.order = order
         thread.epoch = counts[thread.epoch]
+        thread.settle()
     if not left:
         return
     for index, access in enumerate(run.single):

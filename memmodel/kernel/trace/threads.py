@@ -24,6 +24,8 @@ class TraceThread:
     place: Place
     events: list[TraceEvent] = field(default_factory=list)
     epoch: int = 0
+    accessing: list[TraceEvent] | None = None
+    """Once the run has ended: those of its events that have memory or signals. All others are passed over quickly."""
 
     @property
     def ended(self) -> bool:
@@ -33,9 +35,16 @@ class TraceThread:
 
     def strong(self) -> Iterator[TraceEvent]:
         """Its strong accesses: those that it makes itself, and those of its asynchronous instructions."""
-        for event in [event for event in self.events if event.block is not None or event.signals]:
+        for event in self._accessing() if self.accessing is None else self.accessing:
             if isinstance(event.label, Access) and event.block is not None:
                 yield event
             for signal in event.signals:
                 if isinstance(signal.label, Access):
                     yield signal
+
+    def settle(self) -> None:
+        """Note which events have memory or signals: from now on no event gets any."""
+        self.accessing = self._accessing()
+
+    def _accessing(self) -> list[TraceEvent]:
+        return [event for event in self.events if event.block is not None or event.signals]

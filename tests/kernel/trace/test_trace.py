@@ -5,13 +5,18 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from helpers.kernel.random_accesses import random_kernel
+from helpers.kernel.samples import entry
 
 from memmodel.base.labels import Access, Action, Family, Fence, Mark, Marker, Side, Signal
+from memmodel.kernel.machine.run import run_launch
+from memmodel.kernel.order.unobserved_atomics import demote_unobserved
 from memmodel.kernel.trace import blocks
 from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess, done_by
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.left_out import leave_out
 from memmodel.kernel.trace.threads import TraceThread
 from memmodel.memory.bytes import Instance
 from memmodel.program.fields import NOTHING, Bits
@@ -141,3 +146,18 @@ def test_strong_accesses_of_a_thread_are_its_own_and_those_of_its_issues():
     assert list(own.strong()) == [asynchronous, atomic] and not own.ended
     own.events.append(TraceEvent(0, 2, 3, Mark(Marker.EXIT)))
     assert own.ended and not thread(1).ended
+    own.settle()
+    assert list(own.strong()) == [asynchronous, atomic]
+    leave_out(LaunchTrace([own]), {0: [False, True, True]})
+    assert list(own.strong()) == [atomic]
+
+
+@pytest.mark.parametrize("seed", [4, 25, 30])
+def test_no_event_gets_memory_after_the_run(seed: int):
+    kernel = random_kernel(seed, asynchronous=True)
+    run = demote_unobserved(run_launch(kernel.module, entry(kernel.module), kernel.launch), frozenset())
+    settled = [own.accessing for own in run.threads]
+    assert any(event.signals for events in settled for event in events or ())
+    for own, events in zip(run.threads, settled, strict=True):
+        own.settle()
+        assert own.accessing == events
