@@ -120,6 +120,11 @@ BROKEN = (
         6,
         "ld.relaxed,st.relaxed,fence.sc",
     ),
+    Broken(
+        "fences-forced",
+        "override let overwrite-forced = coherence-forced | rf^-1 ; coherence-forced^-1",
+        4,
+    ),
     Broken("drf-sc-barriers", "override let racing = 0", 3),
     Broken("monotonicity", "override let acquire-pattern = [R & RLX & strong-read]", 4, "ld,st.release,st.weak"),
     Broken("fence-or-race", "override let racing = 0", 5, "ld.acquire,ld.weak,st.relaxed,st.weak,fence.acq_rel"),

@@ -72,6 +72,19 @@ def test_an_order_of_fences_that_is_not_that_of_time(fences: str, middle: str, w
     assert rules(verdict) == (set() if word == "clean" else {"data-race"})
 
 
+@pytest.mark.parametrize(("fence", "word"), [(".sc", "clean"), (".acq_rel", "findings")])
+def test_coherence_orders_the_fences_around_a_relay_on_one_word(fence: str, word: str) -> None:
+    """With the opposite order of the fences, the second value of the flag would precede the first in causality."""
+    relay = CHAIN.format(fence, middle="").replace("[%d0+4]", "[%d0]")
+    relay = relay.replace("global.u32 [%d0], 1;\nbra DONE;\nLAST", "global.u32 [%d0], 2;\nbra DONE;\nLAST")
+    first, last = relay.split("LAST:")
+    verdict = judged(
+        f"{first}LAST:{last.replace('%r21, 0', '%r21, 2').replace('eq', 'ne')}", threads=1, ctas=3, init="zero"
+    )
+    assert verdict.word == word
+    assert rules(verdict) == (set() if word == "clean" else {"data-race"})
+
+
 EACH = """
 mov.u32 %r20, %ctaid.x;
 setp.ne.u32 %p2, %r20, 0;
