@@ -209,6 +209,8 @@ class Changes:
             for event in range(self.count):
                 if self.flow.is_memory(event):
                     places[self.flow.in_po(event), False] = None
+                    if self.sources >> event & 1 and self.flow.thread(event) is not None:
+                        places[self.flow.in_po(event), True] = None
         return list(places)
 
     def _fences(self) -> Iterator[Change]:
@@ -492,7 +494,10 @@ class Changes:
     def _meeting(self, a: int, b: int, cost: float) -> Change:
         """A hand-over from one event to another one."""
         start, end = self.flow.in_po(a), self.flow.in_po(b)
-        arrive = Inserted(self._last_of(FENCES, start), Barrier(Half.ARRIVE, Domain.CTA), after=True)
+        last = self._last_of(FENCES, start)
+        later = min(bits(self.po[last]), key=lambda n: self.events[n].point.order or 0, default=None)
+        beside = (last, True) if later is None else (later, False)  # behind fences that are put after the last one
+        arrive = Inserted(beside[0], Barrier(Half.ARRIVE, Domain.CTA), after=beside[1])
         wait = Inserted(self._last_of(FENCES, end, back=True), Barrier(Half.WAIT, Domain.CTA))
         edges = [("syncbar", self.count, self.count + 1)]
         if start != a:

@@ -29,7 +29,7 @@ from memmodel.referee.finals import Finals
 from memmodel.referee.relevance import condition_sources, first_that_holds, is_asked, with_open_reads
 from memmodel.why.alter import Alteration, alter, combined, with_order
 from memmodel.why.changes import Change, Changes
-from memmodel.why.flow import Flow
+from memmodel.why.flow import Flow, is_cyclic
 from memmodel.why.records import Reason
 from memmodel.why.unfold import Chain, Unfolding, closes_on, turned
 from memmodel.why.values import Values
@@ -168,7 +168,7 @@ class Diagnosing:
                 least = sum(map(PRICE, kept))
                 cheaper = (change for change in sorted(mine, key=PRICE) if change.cost <= least)
                 kept = next(([change] for change in cheaper if self.ends([change])), kept)
-            kept = self._relaxed(kept)
+            kept = self._relaxed(self._agreeing(kept, mine))
             return self._of(kept)
         # Of many fence.sc at once there are too many orders to look at; one may be enough.
         single = (change for change in sorted(changes, key=PRICE) if change.reason is Reason.NO_FENCE_SC)
@@ -181,6 +181,18 @@ class Diagnosing:
 
     def _altered(self, changes: Iterable[Change]) -> Execution:
         return alter(self.as_asked, combined((change.alteration for change in changes), self.flow.count))
+
+    def _agreeing(self, kept: list[Change], offered: list[Change]) -> list[Change]:
+        """The changes, if they do not order what they order both ways; else others, without one of them."""
+        if self.flag is not None or len(kept) == 1 or not self._contradict(kept):
+            return kept
+        rests = ([change for change in offered if change is not out] for out in kept)
+        others = [self._shrunk(rest) for rest in rests if self.ends(rest)]
+        agreeing = [changes for changes in others if len(changes) == 1 or not self._contradict(changes)]
+        return min(agreeing, key=lambda changes: sum(map(PRICE, changes)), default=kept)
+
+    def _contradict(self, changes: list[Change]) -> bool:
+        return is_cyclic(self._altered(changes))
 
     def _relaxed(self, changes: list[Change]) -> list[Change]:
         """The changes, with .relaxed for each .acquire or .release of a weak access where that is as good."""

@@ -25,6 +25,14 @@ class Between:
     name: str
 
 
+def is_cyclic(execution: Execution) -> bool:
+    """True if something would have to come before itself, by program order, completion and links without values."""
+    rows = list(execution.relation("po"))
+    for name in ("iss", "compl", "complwg", *LINKS[1:]):
+        rows = [a | b for a, b in zip(rows, execution.relation(name), strict=True)]
+    return any(row >> number & 1 for number, row in enumerate(closure(rows)))
+
+
 class Flow:
     """The links of an execution, and what they reach."""
 

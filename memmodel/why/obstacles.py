@@ -15,9 +15,10 @@ from memmodel.concrete.execution import Execution
 from memmodel.program.ops import CommitGroup, Jump, OnObject, WaitForGroups
 from memmodel.program.uses import assigned
 from memmodel.ptx.vocabulary import Sem
-from memmodel.why.apart import Apart, apart, hand_over, synchronizes
+from memmodel.why.apart import Apart, apart, hand_over
 from memmodel.why.changes import Change, is_submit
-from memmodel.why.flow import Between, Flow
+from memmodel.why.flow import Flow
+from memmodel.why.misplaced import misplaced
 from memmodel.why.phases import over_before
 from memmodel.why.records import At, Obstacle, Reason
 
@@ -148,76 +149,19 @@ class Sentences:
                 return f"{prior}: {words} is missing", f"{words} at {self._line(change.at)}"
 
     def _beside(self, change: Change) -> tuple[str, str] | None:
-        """Where the two threads synchronize once, and one side stands on the wrong side of its access: the sentence."""
-        first, second = (
-            self.flow.in_po(change.at),
-            self.flow.in_po(change.other if change.other is not None else change.at),
-        )
-        threads = self.flow.thread(first), self.flow.thread(second)
-        links = [link for link in self.flow.links if synchronizes(self.execution, link)]
-        passed_on = self._passed_on_early(first, second, links)
-        links = [link for link in links if threads == (self.flow.thread(link.first), self.flow.thread(link.second))]
-        if passed_on is not None:
-            early, seeing = passed_on
-            text = f"{self.ref(early)} stands before {self.ref(seeing)}, which has seen the first thread"
-            prior, after = self.ref(change.at), self.ref(second if change.other is None else change.other)
-            return f"nothing orders {prior} before {after}: {text}", f"{self._line(early)} after {self._line(seeing)}"
-        if len(links) != 1:
+        """The sentence where synchronization stands in the wrong place."""
+        other = change.at if change.other is None else change.other
+        first, second = self.flow.in_po(change.at), self.flow.in_po(other)
+        found = misplaced(self.execution, self.flow, first, second)
+        if found is None:
             return None
-        link = links[0]
         prior, after = self.ref(change.at), self.ref(second if change.other is None else change.other)
-        if self.po[link.first] >> first & 1 and self.po[link.second] >> second & 1:
-            wrong, side = link.first, f"before {self._line(change.at)}"
-            repair = f"{self._line(link.first)} after {self._line(change.at)}"
-        elif self.po[second] >> link.second & 1 and self.po[first] >> link.first & 1:
-            wrong, side = link.second, f"after {self._line(change.other)}"
-            repair = f"{self._line(link.second)} before {self._line(change.other)}"
-        else:
-            return None
-        if self._orders_others(wrong):
-            return None
-        return f"nothing orders {prior} before {after}: {self.ref(wrong)} stands {side}", repair
-
-    def _passed_on_early(self, first: int, second: int, links: list[Between]) -> tuple[int, int] | None:
-        """A third thread that tells the thread of the second access before it has seen that of the first one: what it
-        tells with, and what it sees with. Both accesses stand on the right sides."""
-        ends = self.flow.thread(first), self.flow.thread(second)
-        seen = [link for link in links if self.flow.thread(link.first) == ends[0] and self.po[first] >> link.first & 1]
-        told = [
-            link for link in links if self.flow.thread(link.second) == ends[1] and self.po[link.second] >> second & 1
-        ]
-        early = [
-            (tells.first, sees.second)
-            for sees in seen
-            for tells in told
-            if self.po[tells.first] >> sees.second & 1 and self.flow.thread(tells.first) not in ends
-            if not self._orders_others(tells.first)
-        ]
-        return early[0] if len(early) == 1 else None
-
-    def _orders_others(self, event: int) -> bool:
-        """True if what stands at an event orders other accesses to the place of the two, and has to stay there."""
-        cells = {self.execution.events[end].point.cell for end in self.ends or ()}
-        accesses = [
-            number
-            for number, other in enumerate(self.execution.events)
-            if self.flow.thread(number) is not None and self.flow.is_memory(number) and other.point.cell in cells
-        ]
-        instruction = self._instruction(event)
-        halves = [n for n in range(self.flow.count) if self._instruction(n) == instruction]
-        written = self.execution.set("W")
-        return any(
-            (written >> a | written >> b) & 1 and self.flow.leads(a, half) and self.flow.leads(half, b)
-            for half in halves
-            for a in accesses
-            for b in accesses
-            if self.flow.thread(a) != self.flow.thread(b)
-        )
-
-    def _instruction(self, event: int) -> tuple[int | None, int] | None:
-        """The thread of an event, and the number of its instruction among those that the thread executes."""
-        record = self.execution.frame.record_of(self.execution.events[event])
-        return None if record is None else (self.flow.thread(event), record.instruction)
+        moved, beside = self._line(found.event), self._line(found.beside)
+        text = f"nothing orders {prior} before {after}: {self.ref(found.event)} stands"
+        if found.passes_on:
+            return f"{text} before {self.ref(found.beside)}, which has seen the first thread", f"{moved} after {beside}"
+        side, right = ("before", "after") if found.early else ("after", "before")
+        return f"{text} {side} {beside}", f"{moved} {right} {beside}"
 
     def sides(self, change: Change) -> tuple[At, At]:
         """Both sides of the hand-over that two threads lack: an event that could be one, or what would have to be."""

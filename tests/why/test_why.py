@@ -549,6 +549,21 @@ thread P1 @ cta 0, grid 1, gpu 0 {{ ld.global.u32 %r, [x]; {wait} }}
 exists (P1:r == 0)
 """
 
+EXITS = """PTX exits
+.shared .u32 x @ cta 1 = 3;
+thread P0 @ cta 0, cluster 0, gpu 0 {
+    barrier.cluster.arrive;
+    barrier.cluster.wait;
+    ld.shared::cluster.u32 %r, [x@cta1];
+}
+thread P1 @ cta 1, cluster 0, gpu 0 {
+    barrier.cluster.arrive;
+    barrier.cluster.wait;
+    exit;
+}
+exists (P0:r == 0)
+"""
+
 WOULD_DO = {
     "an arrival that nobody waits for": (RING, "a wait for the phase of g", "stands before"),
     "a thread that passes on too early": (
@@ -562,6 +577,13 @@ WOULD_DO = {
         "a barrier between the two",
         "stands before",
     ),
+    "one of two barriers stands in the wrong place": (
+        BARRIERS.format(first="bar.sync 0; st.shared.u32 [x], 2; bar.sync 1;", second="bar.sync 0; bar.sync 1;",
+            third="bar.sync 0;", stale=2).replace("[x]; }\nexists", "[x]; bar.sync 1; }\nexists"),
+        "before",
+        "a barrier between",
+    ),
+    "an arrival that would come after its own wait": (EXITS, "a release after the first", "stands before"),
     "a dependent grid": (GRIDS.format(wait=""), "griddepcontrol.wait before e", "a release after"),
     "a wait for the grid before that comes late": (
         GRIDS.format(wait="griddepcontrol.wait;"),
@@ -576,9 +598,43 @@ WOULD_DO = {
 def test_what_would_do_fits_what_is_there(name: str) -> None:
     text, wanted, misleading = WOULD_DO[name]
     obstacles = [obstacle for story in api.explain(text).stories for obstacle in story.obstacles]
-    unsynchronized = [it for it in obstacles if it.reason is Reason.NO_SYNCHRONIZATION]
+    unsynchronized = [it for it in obstacles if it.reason in (Reason.NO_SYNCHRONIZATION, Reason.GONE)]
     assert unsynchronized and all(wanted in it.repair for it in unsynchronized), unsynchronized
     assert not any(misleading in f"{it.text}; {it.repair}" for it in unsynchronized)
+
+
+EARLY_ARRIVAL = """PTX early-arrival
+.shared .align 16 .u32 s[4] = {1, 1, 1, 1};
+.global .align 16 .u32 g[4] = {2, 2, 2, 2};
+.shared .align 8 .b64 empty @ cta 0 = mbarrier(1);
+.shared .align 8 .b64 full = mbarrier(1);
+thread P0 @ cta 0, cluster 0, gpu 0 {
+W:
+    mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p, [empty], 0;
+    @!%p bra W;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 16;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [s], [g], 16, [full], 3;
+}
+thread P1 @ cta 1, cluster 0, gpu 0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 16;
+    fence.proxy.async.shared::cta;
+    mbarrier.arrive.release.cluster.shared::cluster.b64 _, [empty@cta0];
+    ld.shared::cta.u32 %r, [s];
+W:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 0;
+    @!%p bra W;
+}
+exists (P1:r == 2)
+"""
+
+
+def test_what_is_missing_does_not_order_both_ways() -> None:
+    """A wait for the copy in front of the read and a hand-over from the read to the copy forbid the outcome together:
+    nothing can be before itself."""
+    story = api.explain(EARLY_ARRIVAL).stories[0]
+    assert {it.reason for it in story.obstacles} == {Reason.NO_SYNCHRONIZATION, Reason.PROXY_FENCE_SIDE}
+    assert story.first is not None and story.first.text.startswith("R s")
+    assert [it.repair.split(" (")[0] for it in story.obstacles] == ["n", "fence.proxy.async after o"]
 
 
 @pytest.mark.parametrize("name", ["async/proxy/dsmem-copy-reuse", "async/tcgen05/T13-no-wait", "async/proxy/A12"])
