@@ -315,6 +315,13 @@ class Ways:
             ends = chain[max(0, place - 1)], at, after, chain[min(place + 2, len(chain) - 1)]
             if Sem.RELAXED in sems and not self._fenced(sems, ends):
                 return Missing(MissingOrder.RELAXED, text, first, second, way)
+            narrow = self._narrow_fences(ends)
+            if narrow:
+                fences = " and ".join(map(self._line, narrow))
+                verb = "is" if len(narrow) == 1 else "are"
+                return Missing(
+                    MissingOrder.SCOPES, f"{fences} {verb} too narrow for the step {text}", first, second, way
+                )
             scopes = [getattr(point.label, "scope", None) for point in (left, right)]
             named = " and ".join(f".{scope.name.lower()}" for scope in scopes if scope is not None)
             return Missing(MissingOrder.SCOPES, f"{named} {text}", first, second, way)
@@ -331,6 +338,21 @@ class Ways:
             return True
         row = lowered(self.body[self.graph.origins[event].at]).row
         return row is None or any(slot.name == "sem" for slot in row.slots)
+
+    def _narrow_fences(self, ends: tuple[int, int, int, int]) -> list[int]:
+        """The fences beside a step between threads whose scope does not take in the other thread. `ends`: as below."""
+        order = self.flags.execution.relation("po")
+        before, at, after, behind = ends
+        mine, other = self.points[at].place, self.points[after].place
+        if mine is None or other is None:
+            return []
+        return [
+            number
+            for low, high, place, reached in ((before, at, mine, other), (after, behind, other, mine))
+            for number in bits(order[low])
+            if order[number] >> high & 1
+            if isinstance(label := self.points[number].label, Fence) and not place.shares(label.scope, reached)
+        ]
 
     def _fenced(self, sems: list[object], ends: tuple[int, int, int, int]) -> bool:
         """True if a fence stands wherever a step between threads is relaxed. `ends`: the event before the step, its two
@@ -379,4 +401,6 @@ def synchronizes(label: Label) -> bool:
     """True if an event of that kind may order its thread with another one."""
     if isinstance(label, Barrier):
         return label.sem is not Sem.RELAXED
-    return isinstance(label, Mbarrier | Fence) or (isinstance(label, Access) and label.sem is not Sem.WEAK)
+    if isinstance(label, Mbarrier):
+        return label.action not in (Action.INIT, Action.INVAL)
+    return isinstance(label, Fence) or (isinstance(label, Access) and label.sem is not Sem.WEAK)

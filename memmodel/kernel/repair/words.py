@@ -15,7 +15,7 @@ from memmodel.kernel.order.verdict import KernelFinding
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import Imm, Operand, Register
 from memmodel.repair.costs import OTHER, PROXY_FENCE, SCOPE_COST, SEM_FACTOR, WAIT
-from memmodel.repair.spellings import PROXY_SPACES, SCOPES
+from memmodel.repair.spellings import LEVELS, PROXY_SPACES, SCOPES
 
 GROUPS = ("wait_group", "wait_all")
 TESTS = ("test_wait", "try_wait")
@@ -39,7 +39,7 @@ def reworded(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[Rewor
     if reason == MissingOrder.RELAXED.value:
         yield from _stronger([side.instruction for side in finding.way])
     if reason in (MissingOrder.SCOPES.value, MissingOrder.RELAXED.value):
-        yield from _wider(named)
+        yield from _wider([*named, *finding.mentioned])
     if reason in (MissingOrder.PROXY.value, MissingOrder.PROXY_PLACE.value):
         for instruction in body:
             if instruction.words[:3] == ("fence", "proxy", "async") and instruction.words[-1] in PROXY_SPACES:
@@ -118,7 +118,12 @@ def _wider(named: list[PtxInstruction]) -> Iterator[tuple[Reworded, ...]]:
         for instruction in dict.fromkeys(named):
             old = next((word for word in instruction.words if word in SCOPES), None)
             cost = OTHER + SCOPE_COST[scope]
-            if old is not None and SCOPES.index(old) < SCOPES.index(scope):
+            if instruction.words[0] == "membar":
+                levels = dict(zip(("cta", "gpu", "sys"), LEVELS, strict=True))
+                level, wider = instruction.words[1], levels.get(scope)
+                if wider is not None and level in LEVELS and LEVELS.index(level) < LEVELS.index(wider):
+                    changes.append(_opcode(instruction, ("membar", wider), cost - SCOPE_COST[level]))
+            elif old is not None and SCOPES.index(old) < SCOPES.index(scope):
                 changes.append(
                     _opcode(instruction, tuple(scope if word == old else word for word in instruction.words), cost)
                 )

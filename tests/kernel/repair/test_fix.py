@@ -14,6 +14,7 @@ from memmodel import fix_kernel
 from memmodel.cat.load import load_model
 from memmodel.kernel.check.conductor import judge
 from memmodel.kernel.launch import read_launch
+from memmodel.kernel.order.missing_order import MissingOrder
 from memmodel.kernel.output.text import repair_lines
 from memmodel.kernel.question.requests import LaunchWords
 from memmodel.kernel.repair.edits import PtxEdit, disjoint, inline, laid, original
@@ -279,6 +280,30 @@ def test_fences_stand_beside_the_step_between_two_blocks(tmp_path: Path) -> None
     found = fix_kernel(path, launch(ctas=2, init="zero"), seconds=PATIENCE)
     both = ["fence.acq_rel.gpu before atom.global.add.u32", "fence.acq_rel.gpu after atom.global.add.u32"]
     assert both in [[one.what for one in repair.edits] for repair in found.repairs]
+
+
+def test_a_fence_that_is_too_narrow_is_named_and_widened(tmp_path: Path) -> None:
+    """Not the atomic operations beside it, whose scopes are wide enough."""
+    body = """
+        mov.u32 %r7, %ctaid.x;
+        setp.ne.u32 %p0, %r0, 0;
+        @%p0 bra END;
+        setp.ne.u32 %p3, %r7, 0;
+        @!%p3 st.global.u32 [%d0+64], 1;
+        membar.cta;
+        atom.global.add.u32 %r8, [%d0], 1;
+        fence.acq_rel.gpu;
+        setp.ne.u32 %p1, %r8, 1;
+        @!%p1 ld.global.u32 %r10, [%d0+64];
+        END:
+    """
+    path = tmp_path / "k.ptx"
+    path.write_text(kernel_text(body))
+    found = fix_kernel(path, launch(ctas=2, init="zero"), seconds=PATIENCE, most=1)
+    (race,) = (finding for finding in found.base.findings if finding.rule == "data-race")
+    assert race.reason == MissingOrder.SCOPES.value and race.missing.startswith("membar.cta at line")
+    assert "is too narrow for the step from atom.global.add.u32" in race.missing
+    assert [[edit.what for edit in repair.edits] for repair in found.repairs] == [["membar.cta becomes membar.gl"]]
 
 
 def test_a_cluster_barrier_that_has_lost_its_wait(tmp_path: Path) -> None:
