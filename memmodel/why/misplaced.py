@@ -79,8 +79,10 @@ class _Search:
                 yield Misplaced(link.second, self.second, early=False)
 
     def _movable(self, event: int, access: int) -> bool:
-        """True if an event may stand on the other side of an access: the other half of its barrier is not between the
-        two, and it orders no others where it stands."""
+        """True if an event may stand on the other side of an access: it is no part of it, the other half of its barrier
+        is not between the two, and it orders no others where it stands."""
+        if self._instruction(event) == self._instruction(access):
+            return False
         label = self.execution.events[event].label
         domain = label.domain if isinstance(label, Barrier) else None
         between = [
@@ -97,14 +99,16 @@ class _Search:
         return not between and not self._orders_others(event)
 
     def _orders_others(self, event: int) -> bool:
-        """True if what stands at an event orders other accesses to the place of the two."""
-        accesses = [
-            number
-            for number, other in enumerate(self.execution.events)
-            if self.flow.thread(number) is not None and self.flow.is_memory(number) and other.point.cell in self.places
-        ]
+        """True if what stands at an event orders other accesses: of a barrier that the thread arrives at and waits for
+        at once, to any place, otherwise to the place of the two."""
         instruction = self._instruction(event)
         halves = [n for n in range(self.flow.count) if self._instruction(n) == instruction]
+        accesses = {
+            number: other.point.cell
+            for number, other in enumerate(self.execution.events)
+            if self.flow.thread(number) is not None and self.flow.is_memory(number)
+            if len(halves) > 1 or other.point.cell in self.places
+        }
         before = [access for access in accesses if any(self.flow.leads(access, half) for half in halves)]
         later = [access for access in accesses if any(self.flow.leads(half, access) for half in halves)]
         written = self.execution.set("W")
@@ -112,6 +116,7 @@ class _Search:
             (written >> a | written >> b) & 1 and self.flow.thread(a) != self.flow.thread(b)
             for a in before
             for b in later
+            if accesses[a] == accesses[b]
         )
 
     def _instruction(self, event: int) -> tuple[int | None, int] | None:
