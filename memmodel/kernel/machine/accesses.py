@@ -258,6 +258,7 @@ def _together(
     place = machine.places(warp, pointer.space, addresses, lanes, size, pointer.window)
     if place is None or any((at + place[0].address) % size for at in place[1]):
         return None
+    place[0].trust(place[1][0], size)
     return place
 
 

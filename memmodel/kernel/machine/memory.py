@@ -14,7 +14,7 @@ from memmodel.errors import InputError
 from memmodel.isa.lowered import lowered
 from memmodel.kernel.launch import KINDS, Buffer, Launch, LeftContents, Param, check_directives
 from memmodel.kernel.machine.regions.maps import packed_map
-from memmodel.kernel.trace.blocks import REMEMBERED, Block
+from memmodel.kernel.trace.blocks import REMEMBERED, AlignedVariable, Alignments, Block
 from memmodel.limits import reserve
 from memmodel.memory.bytes import Instance
 from memmodel.memory.tensormap import TENSORMAP_BYTES
@@ -85,6 +85,8 @@ class DeviceMemory:
         self.symbols: dict[str, tuple[Space | None, int]] = {}
         self.private_size = 0
         self.blocks: list[Block] = []
+        self.trusted: dict[str, tuple[int, str]] = {}
+        """By variables that are accessed as if they were aligned to more than they say: to how much, and a sentence."""
         self._with_addresses: list[tuple[Block, Initial]] = []
         self.heap: dict[int, Block] = {}
         self._allocated = 0
@@ -203,6 +205,8 @@ class DeviceMemory:
             first_bytes = b"" if variable.initial is None else variable.initial.content
             content = None if size > held or variable.external else first_bytes.ljust(held, b"\0")[:held]
             self.blocks.append(_block(Instance(variable.name, None, variable.space, size), at, max(size, 1), content))
+            whole = AlignedVariable(0, size, variable.align, variable.name)
+            self.blocks[-1].aligned = Alignments([whole], self.trusted)
             if variable.initial is not None:
                 self._with_addresses.append((self.blocks[-1], variable.initial))
             places[variable.space] = at + size + APART
@@ -237,11 +241,13 @@ class DeviceMemory:
         variables = [one for one in (*module.variables.values(), *entry.variables) if one.space is Space.SHARED]
         dynamic = [variable for variable in variables if variable.size is None or variable.external]
         at = end = SHARED_START
+        placed: list[AlignedVariable] = []
         for variable in variables:
             if variable in dynamic:
                 continue
             at = _aligned(at, variable.align)
             end = at + (variable.size or 0)
+            placed.append(AlignedVariable(at, end, variable.align, variable.name))
             self.symbols[variable.name] = (Space.SHARED, at)
             self._shared_objects.append((at, end))
             at = end + APART
@@ -250,6 +256,7 @@ class DeviceMemory:
             end = at + self.launch.dynamic_shared
             self.symbols |= {variable.name: (Space.SHARED, at) for variable in dynamic}
             self._shared_objects.append((at, end))
+        self._alignments = Alignments(placed, self.trusted) if placed else None
         used = end - SHARED_START - APART * max(0, len(variables) - len(dynamic) - (not dynamic))
         if used > MAX_SHARED:
             what = f"{entry.name} has {used:,} bytes of shared memory; a CTA has {MAX_SHARED:,}"
@@ -285,6 +292,7 @@ class DeviceMemory:
         reserve(2 * self.shared_size)
         instance = Instance(f"shared memory of CTA {cta}", owner, Space.SHARED, self.shared_size)
         block = _block(instance, 0, self.shared_size)
+        block.aligned = self._alignments
         if self._reserved:
             block.write(RESERVED["1"], bytes(SHARED_START - RESERVED["1"]))
         return block

@@ -137,6 +137,8 @@ class Scheduler:
         self.run.proved = machine.failing.proved()
         for thread in self.run.threads:
             thread.settle()
+        for align, sentence in machine.memory.trusted.values():
+            self.run.assumed.setdefault(sentence, f"an .align of {align}")
         return self.run
 
     def _round(self, waiting: Sequence[Warp]) -> bool:

@@ -1,11 +1,14 @@
 """Bytes of memory that lie together, with what is known of them.
 
-In: nothing. Out: `Block`.
+In: nothing. Out: `Block`; `Alignments`, what the variables in one are aligned to.
 """
 
 from __future__ import annotations
 
+import bisect
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from memmodel.memory.bytes import Instance
 from memmodel.program.fields import NOTHING, Bits
@@ -14,15 +17,57 @@ REMEMBERED = 1 << 26
 """Bytes of memory whose contents are held; those of larger memory are unknown."""
 
 
+class AlignedVariable(NamedTuple):
+    """Where a variable begins and ends in a block, its `.align`, its name."""
+
+    first: int
+    end: int
+    align: int
+    name: str
+
+
+class Alignments:
+    """What variables in a block are aligned to, and the accesses that are aligned by the layout of the run alone.
+
+    `trusted`: sentences that such accesses take for granted, by variable, with the alignment of the access.
+    """
+
+    def __init__(self, variables: Sequence[AlignedVariable], trusted: dict[str, tuple[int, str]]) -> None:
+        self._variables = sorted(variables)
+        self._trusted = trusted
+        self.least = min(variable.align for variable in variables)
+        """No access that needs less is aligned by chance."""
+
+    def trust(self, at: int, align: int) -> None:
+        """An access at an offset is aligned as it has to be."""
+        number = bisect.bisect_right(self._variables, at, key=lambda variable: variable.first)
+        variable = self._variables[number - 1]
+        if not number or at >= variable.end or align <= variable.align:
+            return
+        most, _ = self._trusted.get(variable.name, (0, ""))
+        if align > most:
+            behind = (variable.first - at) % align
+            where = f"{behind} bytes behind a multiple of {align}" if behind else f"at a multiple of {align}"
+            self._trusted[variable.name] = align, f"{variable.name}, of .align {variable.align}, lies {where}"
+
+
 @dataclass(slots=True, eq=False)
 class Block:
-    """Bytes that lie together. `known`: 1 for each byte whose value is known; None while none of them is."""
+    """Bytes that lie together. `known`: 1 for each byte whose value is known; None while none of them is. `aligned`:
+    what the variables in it are aligned to; None if it has none.
+    """
 
     instance: Instance
     address: int
     size: int
     data: bytearray = field(default_factory=bytearray, repr=False)
     known: bytearray | None = field(default=None, repr=False)
+    aligned: Alignments | None = field(default=None, repr=False)
+
+    def trust(self, at: int, align: int) -> None:
+        """An access at an offset is aligned as it has to be; note it if no `.align` promises that."""
+        if self.aligned is not None and align > self.aligned.least:
+            self.aligned.trust(at, align)
 
     def load(self, at: int, size: int) -> int | None:
         """The bytes at an offset as a number; None if one of them is not known."""

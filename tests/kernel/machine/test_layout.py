@@ -85,3 +85,28 @@ def test_all_of_shared_memory_may_be_used() -> None:
     statics = "".join(f".shared .align 8 .b64 s{number};" for number in range(8))
     body = "st.shared.b32 [dynamic], 1;"
     assert found(verdict_of(body, DYNAMIC.format(16), statics, 232_448 - 64)) == set()
+
+
+FOUR = "ld.{0}.v4.b32 {{%r0, %r1, %r2, %r3}}, [s];"
+TILE = "cp.async.bulk.global.shared::cta.bulk_group [g], [s], 32;\ncp.async.bulk.commit_group;\n"
+"""A copy from shared memory."""
+
+
+@pytest.mark.parametrize(
+    ("module", "variables", "body", "sentence"),
+    [
+        ("", ".shared .align 4 .b8 s[64];", FOUR.format("shared"), "s, of .align 4, lies at a multiple of 16"),
+        (".global .align 8 .b8 s[64];", "", FOUR.format("global"), "s, of .align 8, lies at a multiple of 16"),
+        ("", ".shared .align 8 .b8 a[4]; .shared .align 4 .b8 s[64];", "ld.shared.b64 %d0, [s+4];",
+         "s, of .align 4, lies 4 bytes behind a multiple of 8"),
+        (".global .align 16 .b8 g[64];", ".shared .align 8 .b8 s[64];", TILE + "cp.async.bulk.wait_group 0;",
+         "s, of .align 8, lies at a multiple of 16"),
+        ("", ".shared .align 16 .b8 s[64];", FOUR.format("shared"), None),
+        ("", ".shared .b64 s[8];", "ld.shared.b64 %d0, [s+8];", None),
+        ("", ".shared .align 4 .b8 s[64]; .shared .align 16 .b8 t[64];", "st.shared.v2.b64 [t], {%d0, %d0};", None),
+    ],
+)  # fmt: skip
+def test_what_is_aligned_by_chance_is_assumed(module: str, variables: str, body: str, sentence: str | None) -> None:
+    verdict = verdict_of(body, module, variables)
+    assert not found(verdict)
+    assert [what for what in verdict.assumptions if "multiple" in what] == ([] if sentence is None else [sentence])

@@ -45,6 +45,7 @@ def aligned(block: Block, at: int, size: int, operand: Value = None) -> None:
     if (at + block.address) % size:
         address = at + block.address if operand is None else operand
         raise Faulty("undefined-address", f"address {address:#x} is misaligned for {size} bytes")
+    block.trust(at, size)
 
 
 class PlacedBytes(NamedTuple):
@@ -133,6 +134,7 @@ def _chunk(interpreter: Interpreter, region: Chunk) -> Locate:
             if not size:
                 return Located((), size, scalar)
             block, first = find(address, size)
+            block.trust(first, align)
             return Located((PlacedBytes(block, first, size),), size, scalar)
 
         def at(lane: int) -> Located:
@@ -147,6 +149,7 @@ def _chunk(interpreter: Interpreter, region: Chunk) -> Locate:
                 return Located((), size, scalar, filler)
             begin, end = pieces[0][0], pieces[-1][1]
             block, first = find(address + begin, end - begin)
+            block.trust(first - begin, align)
             spans = [PlacedBytes(block, first + low - begin, high - low, low) for low, high in pieces]
             return Located(tuple(spans), size, scalar, filler)
 
@@ -296,6 +299,8 @@ def _box_tile(interpreter: Interpreter, region: BoxTile) -> Locate:
             spans = [
                 PlacedBytes(*pointer.place(machine, warp, first, size, instruction), size) for first, size in stretches
             ]
+            for block, first, *_ in spans[:1]:
+                block.trust(first - (stretches[0][0] - address), TILE_ALIGN)
             return Located(tuple(spans), tile.size * region.mode.boxes, ordered=False)
 
         return at
