@@ -42,7 +42,7 @@ MOST_WAITING = 240
 """The most runs that wait to be judged: far more than executions are judged."""
 
 LEAST_STEPS = 100_000
-"""Steps that a run of an execution may take, if four times those of the first run are fewer."""
+"""Steps that a run after the first may take, if four times those of the first run are fewer."""
 
 MOST_STAYS = 640
 """Runs in which some threads stay in their loops."""
@@ -184,7 +184,7 @@ class OtherExecutions:
         """Run one script after the other. The choices, True if there are more than before, and how many executions."""
         case, number, stays, chosen = self.case, 0, 0, choices.chosen
         before, wanted = case.effort.events, case.options.schedules
-        steps = max(LEAST_STEPS, 4 * choices.trace.instructions)
+        steps = _steps(choices.trace)
         base = replace(choices.base, opaque=choices.settled - chosen, scripted=self.waits.polls.repeats, steps=steps)
         search.start()
         for script in search.next():
@@ -308,7 +308,10 @@ class OtherExecutions:
         for schedule in self._uneven(choices):
             if self.report.has_new_finding or self.case.effort.spent:
                 return
-            ready = ready_run(self.case, self.case.run(schedule), self.waits, choices.chosen)
+            run = self.case.attempt(schedule)
+            if isinstance(run, Refused):  # threads may go round a loop in turn and wait for a warp that is late
+                continue
+            ready = ready_run(self.case, run, self.waits, choices.chosen)
             self.case.effort.events += len(ready.run.execution.events)
             self.report.add_findings(ready.run, ready.run.judgement(self.case.model, choices.chosen).findings)
 
@@ -324,10 +327,11 @@ class OtherExecutions:
         trace = choices.trace
         asked = trace.tests.keys() - trace.proved
         tests = frozenset(test.number for test, _ in complaints(self.case.entry, asked, trace.awaits))
-        base = replace(choices.base, truthful=tests)
+        quick = replace(choices.base, steps=_steps(trace))
+        base = replace(quick, truthful=tests)
         for number, at in self._late_tests():
             lane = trace.threads[number]
-            yield replace(choices.base, held=frozenset([(lane.cta, lane.warp, lane.lane, at)]))
+            yield replace(quick, held=frozenset([(lane.cta, lane.warp, lane.lane, at)]))
         for warp in list(islice(self.report.late_warps, LATE)):
             yield replace(base, late=(warp,))
         base = replace(base, cancelled=CANCELLED if trace.cancels else 0)
@@ -340,6 +344,11 @@ class OtherExecutions:
             yield replace(base, late=late, starves=True)
         for seed in range(UNEVEN):
             yield replace(base, slow=f"slow {seed}")
+
+
+def _steps(first: LaunchTrace) -> int:
+    """The most steps of a run that is like the first one."""
+    return max(LEAST_STEPS, 4 * first.instructions)
 
 
 def _note(other_reads: OtherReads, schedule: Schedule, judged: JudgedRun, looked: frozenset[int]) -> None:

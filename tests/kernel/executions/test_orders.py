@@ -11,6 +11,7 @@ from helpers.kernel.samples import entry, judged, launch, module
 
 from memmodel.base.labels import Side, side_of
 from memmodel.cat.load import load_model
+from memmodel.kernel.check.case import KernelCase
 from memmodel.kernel.check.choices import _Dependence, _with_unknown_results
 from memmodel.kernel.executions.consistent import weak_writes
 from memmodel.kernel.executions.decision_conditions import load_of_several_writers
@@ -21,6 +22,7 @@ from memmodel.kernel.machine.run import Scheduler, run_launch
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.last_writes import stores_matter
 from memmodel.kernel.order.verdict import KernelVerdict
+from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.problems import Refused
 
 
@@ -603,3 +605,30 @@ def test_a_lane_for_which_nobody_waits_comes_late(producers: int, sync: str, wor
     assert verdict.word == word, repr(verdict)
     assert rules(verdict) <= {"hang"}
     assert all("3 phases ended before it" in finding.message for finding in verdict.findings)
+
+
+MEETING_WAIT = """
+@%p0 mbarrier.init.shared.b64 [%r4], 64;
+bar.sync 0;
+mbarrier.arrive.shared.b64 %d5, [%r4];
+W: bar.sync 0;
+mbarrier.try_wait.shared.b64 %p5, [%r4], %d5;
+@!%p5 bra W;
+"""
+"""Warps that wait for a phase meet in each round."""
+
+
+def test_a_run_with_late_warps_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads may go round such a loop while they wait for a warp that is late: millions of steps that show nothing."""
+    schedules: list[Schedule] = []
+    attempt = KernelCase.attempt
+
+    def noted(case: KernelCase, schedule: Schedule) -> LaunchTrace | Refused:
+        schedules.append(schedule)
+        return Refused("the run does not end", None) if schedule.slow else attempt(case, schedule)
+
+    monkeypatch.setattr(KernelCase, "attempt", noted)
+    verdict = judged(MEETING_WAIT)
+    assert [schedule.slow for schedule in schedules if schedule.slow] == ["slow 0", "slow 1", "slow 2"]
+    assert all(schedule.steps for schedule in schedules if schedule.slow or schedule.late)
+    assert verdict.word == "undecided" and not any("does not end" in reason for reason in verdict.open)
