@@ -29,7 +29,7 @@ from memmodel.kernel.executions.decisions import (
 )
 from memmodel.kernel.executions.followers import Followers
 from memmodel.kernel.executions.polls import element_register
-from memmodel.kernel.flow.rounds import MAX_LOOKED_AT, looked_at
+from memmodel.kernel.flow.rounds import MAX_LOOKED_AT, comes_back_alike, looked_at
 from memmodel.kernel.machine.choices.schedule import AccessKey, ChosenRead
 from memmodel.kernel.machine.choices.scripted_reads import NOT_COUNTED, LeadsBack, counted_write
 from memmodel.kernel.order.last_writes import CausalOrder
@@ -140,6 +140,7 @@ class ReadsFrom:
         without_barriers = Followers(run, same_sources, objects=False)
         only_word = len({*map(place_of, reads), *map(place_of, waits)}) == 1
         earlier_writes: dict[Place, dict[int, list[TraceEvent]]] = {}
+        next_writes: dict[Place, dict[int | None, TraceEvent]] = {}
         movable: dict[Place, set[int]] = {}
         for read in reads:
             later, place = followers.of([read]), place_of(read)
@@ -148,7 +149,9 @@ class ReadsFrom:
                 return
             if place not in earlier_writes:
                 earlier_writes[place] = _earlier(accesses[place], order)
-            overwritten = _overwritten(read, accesses[place], decided, later, earlier_writes[place], order)
+                next_writes[place] = _next(accesses[place])
+            earlier, following = earlier_writes[place], next_writes[place]
+            overwritten = _overwritten(read, accesses[place], decided, later, earlier, following, order)
             for write in self._other_writes(reads, read, accesses[place]):
                 identity = None if write is None else id(write)
                 if identity in later or identity in overwritten:
@@ -214,7 +217,16 @@ class ReadsFrom:
         ]
         writes = [access for access in accesses if side_of(access.label) is Side.WRITE]
         values = [value_of(write) for write in _may_be_last(accesses, writes)] if writes else [first]
-        return any(self._leads_back(poll, value) for value in values)
+        return any(self._leads_back(poll, value) and self._may_repeat(poll, value) for value in values)
+
+    def _may_repeat(self, poll: TraceEvent, value: int | None) -> bool:
+        """False if a read of the last value of a word leads back to itself only where another read returns another one:
+        polls that are unrolled, or nested.
+        """
+        does = body_of(self.entry)[poll.at]
+        return value is None or len(does.writes) != 1 or comes_back_alike(
+            self.entry, poll.at, does.loaded(value & (1 << 8 * poll.size) - 1), poll.known
+        )  # fmt: skip
 
     def _leads_back(self, poll: TraceEvent, value: int | None) -> bool:
         """True if a value may lead back to a read. One that is not known may not, if it is of an element of a vector
@@ -292,13 +304,20 @@ def _as_before(reads: Collection[TraceEvent], decided_anew: Collection[int]) -> 
 
 
 def _may_be_last(accesses: Sequence[TraceEvent], writes: Sequence[TraceEvent]) -> list[TraceEvent]:
-    """The writes to a word after which there may be no other: no thread writes it after it has written or read them."""
+    """The writes to a word after which there may be no other: no thread writes it after it has written or read them, or
+    what they come right after.
+    """
     overwritten = set[int]()
     met_by_thread: dict[int, list[TraceEvent]] = {}
+    following = _next(accesses)
     for access in sorted(accesses, key=lambda access: access.time):
         if side_of(access.label) is Side.WRITE:
             met = met_by_thread.setdefault(access.thread, [])
-            overwritten |= {id(write) for write in met if write is not access}
+            for write in met:
+                over: TraceEvent | None = write
+                while over is not None and over is not access:
+                    overwritten.add(id(over))
+                    over = following.get(id(over))
             met.append(access)
         elif (source := counted_write(access.source)) is not None:
             met_by_thread.setdefault(access.thread, []).append(source)
@@ -324,13 +343,23 @@ def _earlier(accesses: Sequence[TraceEvent], order: CausalOrder) -> dict[int, li
     return earlier
 
 
+def _next(accesses: Sequence[TraceEvent]) -> dict[int | None, TraceEvent]:
+    """For each write to a place that an atomic operation reads, by its identity (None: what was there first), the write
+    of this operation: it is the next one ("Atomicity").
+    """
+    writes = [access for access in accesses if side_of(access.label) is Side.WRITE and access.turn != NOT_COUNTED]
+    sources = ((None if write.partner is None else counted_write(write.partner.source), write) for write in writes)
+    return {None if source is None else id(source): write for source, write in sources if write.partner is not None}
+
+
 def _overwritten(
     read: TraceEvent, accesses: Sequence[TraceEvent], decided: Collection[int], later: Collection[int],
-    earlier: Mapping[int, list[TraceEvent]], order: CausalOrder,
+    earlier: Mapping[int, list[TraceEvent]], following: Mapping[int | None, TraceEvent], order: CausalOrder,
 ) -> set[int | None]:  # fmt: skip
     """The writes to a place, by their identity (None: what was there first), that a read cannot return: it, or a read
     before it in its thread, returns a later one. `decided`: the reads whose sources are decided. What is left undecided
-    when the read is (`later`) does not count.
+    when the read is (`later`) does not count. Before a write are those of `earlier`, and those that come right after
+    one of them (`following`).
     """
     preceding = [
         access for access in accesses if access.thread == read.thread and (access.order or 0) < (read.order or 0)
@@ -344,7 +373,9 @@ def _overwritten(
         write = waiting.pop()
         if id(write) in later:
             continue
-        before = earlier.get(id(write), ())
+        before = list(earlier.get(id(write), ()))
+        right_after = (following.get(source) for source in (None, *map(id, before)))
+        before += [other for other in right_after if other is not None and other is not write]
         new = [other for other in before if id(other) not in overwritten and id(other) not in later]
         overwritten |= {None, *map(id, new)}
         waiting += new

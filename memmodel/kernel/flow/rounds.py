@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from memmodel.isa.lowered import body_of
+from memmodel.isa.lowered import LoweredInstruction, body_of
 from memmodel.kernel.flow.known_values import Known, State, constants, following
 from memmodel.kernel.flow.liveness import liveness
 from memmodel.kernel.flow.paths import MAX_STATES, doomed, failing
@@ -95,6 +95,39 @@ def _round_of(
     if len(exits) != 1 or any(changed & liveness(entry)[at] for at in exits):
         return None
     return PollRound(frozenset(visited), frozenset(changed), exits.pop(), around)
+
+
+def comes_back_alike(entry: PtxFunction, load: int, value: int, around: Known = ()) -> bool:
+    """True if a thread may come back to a load of this value while all loads of the same word return it. If not, no
+    thread stays in the loop for ever where this value is the last one.
+    """
+    body = body_of(entry)
+    word, result = body[load], body[load].writes
+    waiting: list[State] = [(load + 1, tuple(sorted({**dict(around), result[0]: value}.items())))]
+    seen = set[State]()
+    while waiting:
+        at, known = state = waiting.pop()
+        if at == load or len(seen) > MAX_STATES:
+            return True
+        if state in seen or at >= len(body):
+            continue
+        seen.add(state)
+        does = body[at]
+        if not word.sources or not set(word.sources).isdisjoint(does.writes):
+            return True
+        if _loads_like(does, word):
+            known = tuple(sorted({**dict(known), does.writes[0]: value}.items()))
+            waiting.append((at + 1, known))
+        elif does.without_effect or does.fences:
+            waiting += following(body, state)
+    return False
+
+
+def _loads_like(does: LoweredInstruction, other: LoweredInstruction) -> bool:
+    """True if two instructions load one word, into one register each, with nothing between word and register."""
+    mine, its = does.instruction, other.instruction
+    same = mine.guard is None and mine.operands[1:] == its.operands[1:] and len(does.writes) == 1
+    return same and mine.words[0] == its.words[0] == "ld" and mine.words[-1] == its.words[-1]
 
 
 def read_inside(entry: PtxFunction, slot: int, load: int, value: int, around: Known = ()) -> bool:

@@ -17,6 +17,21 @@ def lock(take: str = CAS, free: str = STORE, *, again: bool = True) -> str:
     return TRY.format(take=take, free=free, again="L:\n" if again else "", to="L" if again else "OUT")
 
 
+SPIN = f"""@!%p0 bra OUT;
+L: {EXCH}
+setp.eq.u32 %p2, %r22, 0;
+@%p2 bra GOT;
+S: ld.relaxed.gpu.global.u32 %r23, [%d0];
+setp.eq.u32 %p3, %r23, 0;
+@%p3 bra L;
+I: ld.relaxed.gpu.global.u32 %r23, [%d0];
+setp.eq.u32 %p3, %r23, 0;
+@%p3 bra S;
+bra I;
+GOT: {INCREMENT}{STORE}
+OUT:"""
+"""A lock that is polled before it is tried again, by loops within loops, as the semaphores of libcu++ are."""
+
 TICKET = f"""@!%p0 bra OUT;
 atom.relaxed.gpu.global.add.u32 %r24, [%d0+8], 1;
 P: ld.acquire.gpu.global.u32 %r22, [%d0];
@@ -141,6 +156,7 @@ OUT:"""
     [
         pytest.param(lock(), 3, 6, id="lock"),
         pytest.param(lock(EXCH, SWAP), 3, 6, id="lock by exchanges"),
+        pytest.param(SPIN, 2, None, id="a lock that is polled first"),
         pytest.param(lock(again=False), 2, 4, id="a lock that is tried once"),
         pytest.param(GIVES_UP, 2, 8, id="a lock that is tried three times"),
         pytest.param(TICKET, 3, 6, id="tickets"),
@@ -163,6 +179,8 @@ def test_all_executions_are_judged(body: str, ctas: int, executions: int | None)
     ("body", "ctas", "rule"),
     [
         pytest.param(lock(free=STORE.replace("release", "relaxed")), 2, "data-race", id="lock"),
+        pytest.param(SPIN.replace("st.release", "st.relaxed"), 2, "data-race", id="a lock that is polled first"),
+        pytest.param(SPIN.replace(f"{STORE}\n", "\n"), 2, "hang", id="a lock that is polled first, and kept"),
         pytest.param(LOOK_BACK.replace("{sem}", "relaxed"), 3, "data-race", id="look-back"),
         pytest.param(FENCED_LOOK_BACK.replace("{sem}", "relaxed"), 3, "data-race", id="look-back, fences"),
         pytest.param(SEQUENCE.replace("{fence}", ""), 2, "trap", id="sequence lock"),
