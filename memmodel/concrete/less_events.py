@@ -14,11 +14,18 @@ from memmodel.concrete.execution import Execution, FixedPart
 
 class LessEvents(FixedPart):
     """The fixed part of an execution without some events. `whole`: the execution with them; `gone`: these events;
-    `changed`: base names that decide more than this."""
+    `relations`: those that are chosen, without them."""
 
-    def __init__(self, whole: Execution, gone: int, changed: frozenset[str]) -> None:
-        self.whole, self.gone, self.changed = whole, gone, changed
+    def __init__(self, whole: Execution, gone: int, relations: dict[str, Rows]) -> None:
+        self.whole, self.gone, self._left = whole, gone, relations
         self.events, self.count = whole.events, len(whole.events)
+
+    def changed(self, execution: Execution) -> set[str]:
+        """The base names that decide more in an execution with this fixed part than to leave out events."""
+        whole, sets, relations = self.whole, execution.chosen_sets, execution.chosen_relations
+        names = {name for name, rows in relations.items() if rows is not self._left.get(name)}
+        left = {name: mask & ~self.gone for name, mask in whole.chosen_sets.items()}
+        return names | {name for name, mask in sets.items() if mask != left.get(name)}
 
     def set(self, name: str) -> int:
         return self.whole.frame.set(name) & ~self.gone
@@ -31,5 +38,5 @@ def without(execution: Execution, gone: int, more: Mapping[str, int]) -> Executi
     """The execution without the events in `gone`. `more`: events that are then in base sets, too."""
     sets = {name: mask & ~gone | more.get(name, 0) for name, mask in execution.chosen_sets.items()}
     relations = {name: rows_without(rows, gone) for name, rows in execution.chosen_relations.items()}
-    frame = LessEvents(execution, gone, frozenset(name for name, events in more.items() if events))
+    frame = LessEvents(execution, gone, relations)
     return replace(execution, frame=frame, chosen_sets=sets, chosen_relations=relations)

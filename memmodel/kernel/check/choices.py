@@ -6,6 +6,7 @@ unknown first; if the launch can be run so, nothing depends on it.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 from memmodel.kernel.check.case import KernelCase
@@ -15,6 +16,7 @@ from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.last_writes import contested, order_free_atomics
 from memmodel.kernel.order.unobserved_atomics import demote_unobserved
+from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import ChoiceKey, ChoiceKind, LaunchTrace
 from memmodel.kernel.trace.problems import Refused
 from memmodel.ptx.module.syntax import PtxInstruction
@@ -27,6 +29,7 @@ class OpenChoices:
     `schedule`, `trace`: of the run. `reasons`: what depends on a choice, as sentences. `chosen`: the instructions on
     whose results the run depends; `settled`: those whose results differ, and do not matter; `known`: all that were met.
     `judged`: the run in which the results of the settled ones are unknown, so that no two are equal by chance.
+    `contested`: order decides which of several strong writes to a place is the last one.
     """
 
     schedule: Schedule
@@ -36,6 +39,7 @@ class OpenChoices:
     settled: frozenset[int]
     known: frozenset[int]
     judged: LaunchTrace
+    contested: bool = False
 
     @property
     def base(self) -> Schedule:
@@ -47,7 +51,8 @@ def open_choices(case: KernelCase, first: FirstRun, waits: SettledWaits) -> Open
     """The choices of the first run, and what depends on them. Raises Refused."""
     whole = not case.options.ctas
     schedule = replace(first.schedule, counted=waits.counted | order_free_atomics(first.trace, case.entry, whole=whole))
-    choices = {**first.trace.choices, **_last_writes(case, schedule, first.trace, waits)}
+    places = contested(first.trace, case.body)
+    choices = {**first.trace.choices, **_last_writes(case, schedule, places, waits)}
     trace = replace(first.trace, choices=choices)
     dependence = _dependence(case, schedule, choices, waits)
     chosen = frozenset(instruction.number for instruction, _ in dependence.reasons)
@@ -64,6 +69,7 @@ def open_choices(case: KernelCase, first: FirstRun, waits: SettledWaits) -> Open
         settled,
         settled | chosen | waits.unseen,
         _with_unknown_results(case, replace(schedule, opaque=settled), trace, dependence),
+        bool(places),
     )
 
 
@@ -112,13 +118,12 @@ def _dependence(
 
 
 def _last_writes(
-    case: KernelCase, schedule: Schedule, trace: LaunchTrace, waits: SettledWaits
+    case: KernelCase, schedule: Schedule, places: list[dict[Hashable, list[TraceEvent]]], waits: SettledWaits
 ) -> dict[ChoiceKey, PtxInstruction]:
-    """The strong writes of which it is open which one is the last at its place."""
-    open_ = contested(trace, case.body)
-    if not open_:
+    """The strong writes of which it is open which one is the last at its place. `places`: those of several writes."""
+    if not places:
         return {}
-    writes = frozenset(write.at for by_kind in open_ for events in by_kind.values() for write in events)
+    writes = frozenset(write.at for by_kind in places for events in by_kind.values() for write in events)
     trace = case.run(schedule)
     waits.prepare(trace)
     return RunJudge(case.entry, demote_unobserved(trace, writes | waits.loads), waits.loads).last_writes(case.model)

@@ -213,6 +213,8 @@ def _passes(case: KernelCase, report: VerdictSoFar) -> None:
         verdict.assumptions |= residents(choices.trace, case.entry, choices.chosen)
         verdict.assumptions |= given_columns(choices.trace, case.entry)
         verdict.assumptions |= not_coming(case.entry, choices.trace.tests, waits.loads)
+        if choices.reasons or choices.contested or waits.loads:
+            report.judged = None
         others = OtherExecutions(case, waits, report)
         others.other_lane_elected(choices)
         others.clusters_cancelled(choices)

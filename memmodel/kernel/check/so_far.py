@@ -68,7 +68,8 @@ class JudgedKernel:
     """The verdict on a launch, and what it was made from.
 
     `runs`: by the identity of a finding the run that shows it. `representative`: the representative run; None if no run
-    was judged.
+    was judged. `judged`: all runs that were judged, if the verdict follows from these and order decides nothing in
+    them: neither what is executed nor what is left in memory. Otherwise empty.
     """
 
     entry: PtxFunction
@@ -76,6 +77,7 @@ class JudgedKernel:
     verdict: KernelVerdict
     runs: Mapping[int, RunJudge]
     representative: JudgedRun | None
+    judged: tuple[JudgedRun, ...] = ()
 
 
 class VerdictSoFar:
@@ -100,6 +102,8 @@ class VerdictSoFar:
             if begins(instruction, options.assumed):
                 self.assume(f"{instruction.at_line} touches registers only", KNOWN)
         self.representative: JudgedRun | None = None
+        self.judged: list[JudgedRun] | None = []
+        """The runs that were judged; None where order decides something in them."""
         self.ask_other_sizes: Callable[[], None] | None = None
         """The function that asks about other sizes, when the verdict stands."""
         self.awaits_others = False
@@ -190,6 +194,8 @@ class VerdictSoFar:
 
     def add(self, judged: JudgedRun, chosen: frozenset[int]) -> None:
         """A run that was judged. `chosen`: the instructions on whose results runs depend."""
+        if self.judged is not None:
+            self.judged.append(judged)
         self.add_findings(judged.run, judged.judgement.findings)
         self._loops_end(judged.run.run)
         self.unjudged = None
@@ -246,7 +252,8 @@ class VerdictSoFar:
         if self._first is not None:
             executed = self.executed | self._first.executed
             self.verdict.coverage = coverage(self._case.entry, executed, self._first)
-        return JudgedKernel(self._case.entry, self._case.launch, self.verdict, self._runs, self.representative)
+        judged = tuple(self.judged or ()) if not (self.verdict.open or self.verdict.spent) else ()
+        return JudgedKernel(self._case.entry, self._case.launch, self.verdict, self._runs, self.representative, judged)
 
 
 def _in_global(event: TraceEvent) -> bool:

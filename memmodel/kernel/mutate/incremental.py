@@ -85,7 +85,8 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
         if new:
             yield number, MutantResult(change, *fate_of([finding.key for finding in new], work.base.known_keys))
         else:  # a change about which nothing is known yet would spoil the others
-            (left if groups and new is not None and same.keeps_others(change) else alone).append(number)
+            at_once = groups or work.runs.cover(change)
+            (left if at_once and new is not None and same.keeps_others(change) else alone).append(number)
     unnoticed: set[int] = set()
     rounds: dict[tuple[int, bool, bool], list[int]] = {}
     for _, of_instruction in groupby(left, key=lambda number: work.changes[number].instruction.number):

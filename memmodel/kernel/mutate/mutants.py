@@ -22,8 +22,10 @@ from memmodel.kernel.launch import Launch
 from memmodel.kernel.mutate.masked import BETWEEN, KnownFindings
 from memmodel.kernel.mutate.mutations import Mutation
 from memmodel.kernel.mutate.reasons import LaunchOrder, redundant
+from memmodel.kernel.mutate.same_runs import SameRuns
 from memmodel.kernel.order.readings import identity
 from memmodel.kernel.order.verdict import FindingKey, KernelFinding, KernelVerdict, rule_in_lines
+from memmodel.limits import Limits, available
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction, PtxModule
 from memmodel.workers import KILLED, forked
 
@@ -75,7 +77,7 @@ class MutantResult:
 @dataclass(frozen=True, slots=True)
 class MutantWork:
     """What all mutants share. `budget`: of each; `until`: when all of them end; `known`: what each reading finds in the
-    kernel. `masking`: the findings of the kernel. `before_model`: as in `CheckOptions`."""
+    kernel. `masking`: the findings of the kernel; `runs`: its runs. `before_model`: as in `CheckOptions`."""
 
     module: PtxModule
     entry: PtxFunction
@@ -89,6 +91,7 @@ class MutantWork:
     readings: tuple[tuple[str, str, Model], ...]
     known: dict[str, set[object]]
     masking: KnownFindings
+    runs: SameRuns
     before_model: bool = False
     _unnoticed: dict[frozenset[PtxInstruction], bool] = field(default_factory=dict)
 
@@ -103,11 +106,19 @@ class MutantWork:
 
     def judge(self, mutant: PtxFunction) -> JudgedKernel:
         """The verdict on a mutant, up to its first finding that the kernel has not, with what readings say if there is
-        none. Raises InputError.
+        none. Raises InputError, BudgetSpent.
         """
         known, early = self.base.known_keys, self.before_model
         options = CheckOptions(SCHEDULES, until_finding=True, known=known, readings=self.readings, before_model=early)
-        return judge_case(KernelCase(self.module, mutant, self.launch, self.model, options), self.left())
+        case, budget = KernelCase(self.module, mutant, self.launch, self.model, options), self.left()
+        with Limits(available(budget)):
+            judged = self.runs.judged(case, self._changes(mutant))
+        return judge_case(case, budget) if judged is None else judged
+
+    def _changes(self, mutant: PtxFunction) -> list[Mutation]:
+        """The changes that make a mutant of the kernel."""
+        known = {id(it.becomes): it for change in self.changes for it in (change, *change.copies)}
+        return [known[id(instruction)] for instruction in self._changed(mutant)]
 
     def unnoticed(self, mutant: PtxFunction) -> bool:
         """True if neither the model nor a reading finds anything new in a mutant. Raises BudgetSpent."""

@@ -7,12 +7,14 @@ A thread that waits for less may still do everything at the time at which it did
 it read there. So the run without the events of a removed fence, wait or barrier, or with the labels of a weakened
 instruction, is an execution of the mutant, and what a flag reports in it is a finding. So is the run without the
 updates of an mbarrier object that nothing tests. Without an init, the first update of the object is undefined, and the
-run up to there is the same. That no flag reports anything shows nothing: the mutant may run in other ways as well.
+run up to there is the same. That no flag reports anything shows nothing: the mutant may run in other ways as well. Where
+threads do nothing else for it, such a run is judged with all conditions, as that of any kernel (`only_run`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,16 +34,18 @@ from memmodel.base.labels import (
 )
 from memmodel.base.points import BarrierId
 from memmodel.cat.syntax import Model
-from memmodel.concrete.less_events import without
+from memmodel.concrete.execution import Execution
+from memmodel.concrete.less_events import LessEvents, without
 from memmodel.isa.lowered import lowered
 from memmodel.kernel.check.so_far import JudgedRun
 from memmodel.kernel.flow.polling import complaints
+from memmodel.kernel.machine.engines.wgmma import counts_registers
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.verdict import FindingKey, KernelFinding
 from memmodel.kernel.trace.objects import ObjectStep
-from memmodel.program.ops import Assign, CommitGroup, UndefinedIf
+from memmodel.program.ops import Assign, CommitGroup, Emit, UndefinedIf, WaitForGroups
 from memmodel.program.warp_ops import Note
 from memmodel.ptx.module.syntax import PtxInstruction
 
@@ -56,8 +60,8 @@ MISCOUNTED = "MBBAD"
 class SameRun:
     """A judged run of a kernel. `known`: the findings of the kernel."""
 
-    def __init__(self, run: RunJudge, model: Model, flags: Flags, known: frozenset[FindingKey]) -> None:
-        self._run, self._model, self._known = run, model, known
+    def __init__(self, run: RunJudge, model: Model, flags: Flags, known: frozenset[FindingKey] = frozenset()) -> None:
+        self._run, self._model, self._known, self._flags_of_run = run, model, known, flags
         self._raised = frozenset(run.raised(flags))
         self._whole = flags if flags.execution is run.execution else Flags(model, run.execution, flags)
 
@@ -134,8 +138,52 @@ class SameRun:
         """True if the run is an execution of the kernel with this change."""
         return bool(self._new_labels(change)) if change.what != REMOVED else self._removed((change,)) is not None
 
+    def only_run(self, changes: Sequence[Mutation]) -> JudgedRun | None:
+        """The run as the one of a kernel with these changes, judged; None if threads of that kernel may do something
+        else in it. By the theorem of `docs/kernels-theorem.md` it speaks for every schedule, as far as the conditions
+        hold that the judgement looks at.
+        """
+        execution = self._execution(self._reached(changes)) if self.does_the_same(changes) else None
+        if execution is None:
+            return None
+        gone = execution.frame.gone if isinstance(execution.frame, LessEvents) else 0
+        run = self._run.as_execution(execution, gone)
+        return JudgedRun(run, run.judgement(self._model, like=self._flags_of_run))
+
+    def does_the_same(self, changes: Sequence[Mutation]) -> bool:
+        """True if threads of a kernel with these changes execute the same in this run."""
+        reached = self._reached(changes)
+        removals = {it.instruction.number for it in reached if it.what == REMOVED}
+        return all(self._executes_the_same(it, removals) for it in reached)
+
+    def _reached(self, changes: Sequence[Mutation]) -> list[Mutation]:
+        return [it for it in changes if it.instruction.number in self._run.run.executed]
+
+    def _executes_the_same(self, change: Mutation, removals: AbstractSet[int]) -> bool:
+        """True if threads execute the same without an instruction, or with what it becomes: what it does counts for no
+        register, and no thread waits longer or finds an mbarrier object in another state. `removals`: what else is
+        removed.
+        """
+        if change.what != REMOVED:
+            restricts = any(isinstance(it, Fence) and it.covers is not None for it in _labels(change.becomes))
+            return self.only_orders(change) and not restricts
+        steps = lowered(change.instruction).ops
+        if any(isinstance(it, Emit | CommitGroup | WaitForGroups) and counts_registers(it) for it in steps):
+            return False
+        for log in self._logs.get(change.instruction.number, ()):
+            lives = {step.life for step in log if step.event.at == change.instruction.number}
+            last = _invalidates(change.instruction) and not any(step.life > min(lives) for step in log)
+            if not last and not all(step.event.at in removals for step in log):
+                return False
+        return self._leaves_run(change) or self._action(change) is not None
+
     def _flags(self, changes: Sequence[Mutation]) -> Flags | None:
         """The flags of the execution that the run is; None if it is none."""
+        execution = self._execution(changes)
+        return None if execution is None else Flags(self._model, execution, self._whole)
+
+    def _execution(self, changes: Sequence[Mutation]) -> Execution | None:
+        """The execution of a kernel with these changes that the run is; None if it is none."""
         removed = self._removed([change for change in changes if change.what == REMOVED])
         if removed is None:
             return None
@@ -149,7 +197,7 @@ class SameRun:
         execution = self._run.graph.with_labels(self._run.execution, labels) if labels else self._run.execution
         if removed.events:
             execution = without(execution, removed.events, {MISCOUNTED: removed.undefined})
-        return Flags(self._model, execution, self._whole)
+        return execution
 
     def _events(self, changes: Sequence[Mutation]) -> int:
         """The events of the instructions that are changed."""

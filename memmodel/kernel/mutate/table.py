@@ -34,6 +34,7 @@ from memmodel.kernel.mutate.mutants import (
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation, copies_together, mutations
 from memmodel.kernel.mutate.reasons import LaunchOrder
 from memmodel.kernel.mutate.same_run import SameRun
+from memmodel.kernel.mutate.same_runs import SameRuns
 from memmodel.kernel.mutate.together import MinimumSet, minimum_set
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.verdict import KernelVerdict
@@ -113,8 +114,9 @@ def mutation_table(
         order = table.order = LaunchOrder.of(kernel.representative)
         masking = KnownFindings(kernel, model, order)
         work = MutantWork(
-            module, entry, changes, launch, model, each, until, base, order, readings, known, masking, together
-        )
+            module, entry, changes, launch, model, each, until, base, order, readings, known, masking,
+            SameRuns(kernel, model), together,
+        )  # fmt: skip
         same = masking.same_run if together else None
         # What is removed is judged before what is weakened.
         numbers = sorted(range(len(changes)), key=lambda number: changes[number].what != REMOVED)

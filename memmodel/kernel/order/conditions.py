@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from memmodel.base.labels import Action, Allocates, Barrier, Half, Mbarrier, Signal
+from memmodel.base.labels import Action, Allocates, Barrier, Half, Mbarrier, Signal, action_of
 from memmodel.base.rows import Rows
 from memmodel.isa.lowered import body_of, lowered, registers
 from memmodel.isa.matrix.tensor_columns import COLUMNS
@@ -81,13 +81,18 @@ def _lives(
         for life in dict.fromkeys(step.life for step in log):
             steps = [step for step in log if step.life == life]
             left = steps if not gone else [step for step in steps if not _is_gone(step, graph, gone)]
-            if not left or (gone and any(step.update for step in steps if _is_gone(step, graph, gone))):
+            if not left or (gone and any(_counts(step) for step in steps if _is_gone(step, graph, gone))):
                 continue
             yield (block, first, life), _Life(left, graph, body, before, base, gone)
 
 
 def _is_gone(step: ObjectStep, graph: Graph, gone: int) -> bool:
     return bool(gone >> graph.number.get(id(step.event), len(graph.points)) & 1)
+
+
+def _counts(step: ObjectStep) -> bool:
+    """True of an update that begins or changes the counts of a life."""
+    return step.update and action_of(step.event.label) is not Action.INVAL
 
 
 class _Life:

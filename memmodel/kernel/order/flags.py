@@ -50,16 +50,20 @@ class Flags:
         """`like`: flags on the same events, or on these and more; what is the same there is taken over."""
         self.model, self.execution = model, execution
         less = execution.frame if isinstance(execution.frame, LessEvents) else None
-        whole = execution if less is None else less.whole
-        same = like if like is not None and like.execution.frame is whole.frame else None
+        frame = None if like is None else like.execution.frame
+        more = less is not None and frame is less.whole.frame
+        same = like if more or frame is execution.frame else None
         gone = 0 if less is None else less.gone
         self._rows = ExecutionRows(model, execution, gone)
         self._graph: ExpressionGraph = graph_of(model.definitions).graph if same is None else same._graph
         self._defined = self._graph.define(model.definitions)
         self._evaluator = LargeEvaluator(self._graph, self._rows)
         if same is not None:
-            changed = _changed(whole, same.execution) | (set() if less is None else less.changed)
-            self._evaluator.take_over(same._evaluator, changed, gone)
+            if more and less is not None:
+                changed = _changed(less.whole, same.execution) | less.changed(execution)
+            else:
+                changed = _changed(execution, same.execution)
+            self._evaluator.take_over(same._evaluator, changed, gone if more else 0)
         self._evaluator.kept = frozenset(self._defined)
         self._names = dict(zip((definition.name for definition in model.definitions), self._defined, strict=True))
         self._asked = [self._names[name] for name in ASKED if name in self._names]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import process_time
@@ -106,11 +107,21 @@ class RunJudge:
         self._places = Places(run, self.roles, self.graph, self.body)
         self._base: tuple[Model, Rows | None] | None = None
         """The model that base causality was asked of last, with the answer."""
+        self._gone = 0
+        """The events that this run has not, of those in the graph."""
         self._may_rerun = True
         """True if another run may be carried out to compare the values of stores. Not for a reading: the races of
         stores that only a reading has keep their plain name.
         """
         self.seconds = process_time() - started
+
+    def as_execution(self, execution: Execution, gone: int) -> RunJudge:
+        """The run as another execution of the events of its graph: with other labels, or without those in `gone`."""
+        _ = self.stores  # which both share
+        other = copy(self)
+        other.execution, other._gone = execution, gone
+        other._certain_executions, other._base = {}, None
+        return other
 
     def judgement(
         self, model: Model, chosen: frozenset[int] = frozenset(), like: Flags | None = None, *, explain: bool = True
@@ -149,7 +160,7 @@ class RunJudge:
             for name in (ORDER, BASE)
             if flags.relation(name) is None
         ]
-        judgement.open += self._counted(flags, 0)
+        judgement.open += self._counted(flags, self._gone)
         judgement.open = list(dict.fromkeys(judgement.open))
         return judgement
 

@@ -1,0 +1,46 @@
+"""Mutants whose verdict follows from the runs of the kernel.
+
+In: a judged kernel, mutations. Out: the verdict on the kernel with them. Where the verdict on the kernel follows from a
+few runs in which order decides nothing, and threads of the mutant execute the same in each of them, that on the mutant
+follows from these runs without the events of what was removed: none of them is carried out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memmodel.cat.syntax import Model
+from memmodel.kernel.check.case import KernelCase
+from memmodel.kernel.check.so_far import JudgedKernel, VerdictSoFar
+from memmodel.kernel.mutate.mutations import Mutation
+from memmodel.kernel.mutate.same_run import SameRun
+
+
+class SameRuns:
+    """The runs of a kernel, for its mutants."""
+
+    def __init__(self, kernel: JudgedKernel, model: Model) -> None:
+        judged = kernel.judged if all(it.judgement.flags is not None for it in kernel.judged) else ()
+        self._runs = [SameRun(it.run, model, it.judgement.flags) for it in judged if it.judgement.flags is not None]
+
+    def cover(self, change: Mutation) -> bool:
+        """True if the verdict on the kernel with a change follows from these runs, but for what stays open in them."""
+        return bool(self._runs) and all(run.does_the_same((change,)) for run in self._runs)
+
+    def judged(self, case: KernelCase, changes: Sequence[Mutation]) -> JudgedKernel | None:
+        """The verdict on the kernel with these changes, which `case` is; None if it takes other runs."""
+        if not self._runs:
+            return None
+        report = VerdictSoFar(case)
+        for same in self._runs:
+            judged = same.only_run(changes)
+            if judged is None:
+                return None
+            report.representative = report.representative or judged
+            report.add(judged, frozenset())
+            if report.may_stop:
+                break
+        if report.verdict.open and not report.has_new_finding:  # other schedules may show something
+            return None
+        report.finish()
+        return report.kernel()
