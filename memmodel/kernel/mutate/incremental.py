@@ -121,11 +121,11 @@ def _quiet(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator[
 
 
 def _groups(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator[list[int]]:
-    """The changes in few parts, in each of which nothing shows in the run."""
+    """The changes in few parts, in each of which nothing shows in the run, unless it is one change."""
 
     def shows(members: Sequence[int]) -> bool:
         work.check_time()
-        return bool(same.new_findings(*(work.changes[number] for number in members)))
+        return same.shows([work.changes[number] for number in members])
 
     while numbers:
         group = largest(numbers, lambda members: len(members) == 1 or not shows(members))

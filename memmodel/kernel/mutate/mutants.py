@@ -55,6 +55,7 @@ class MutantFate(NamedTuple):
     noticed: Noticed
     how: str = ""
     needing: tuple[str, ...] = ()
+    lines: tuple[int, ...] = ()
 
     @property
     def unnoticed(self) -> bool:
@@ -65,13 +66,14 @@ class MutantFate(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class MutantResult:
     """A mutant and its fate. `how`: the rules that it breaks with their lines, what is undecided, or why it is
-    redundant, and under which readings it is not. `needing`: these readings.
+    redundant, and under which readings it is not. `needing`: these readings. `lines`: of the first rule that it breaks.
     """
 
     mutation: Mutation
     noticed: Noticed
     how: str = ""
     needing: tuple[str, ...] = ()
+    lines: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +252,7 @@ def fate_of(new: Sequence[FindingKey], known: Collection[FindingKey] = ()) -> Mu
     )
     more = f"; {len(new) - 3} more" if len(new) > 3 else ""
     if rules & {"hang", "barrier-divergence"}:
-        return MutantFate(Noticed.HANG, text + more)
-    races = [rule for rule in rules if not rule.startswith("undefined")]
-    return MutantFate(Noticed.FINDING if races else Noticed.UNDEFINED, text + more)
+        fate = Noticed.HANG
+    else:
+        fate = Noticed.UNDEFINED if all(rule.startswith("undefined") for rule in rules) else Noticed.FINDING
+    return MutantFate(fate, text + more, lines=new[0][1])

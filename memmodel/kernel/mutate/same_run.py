@@ -13,9 +13,9 @@ threads do nothing else for it, such a run is judged with all conditions, as tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 
 from memmodel.base.labels import (
@@ -33,6 +33,7 @@ from memmodel.base.labels import (
     Signal,
 )
 from memmodel.base.points import BarrierId
+from memmodel.base.rows import bits
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
 from memmodel.concrete.less_events import LessEvents, without
@@ -128,6 +129,13 @@ class SameRun:
         removed = self._removed([it for it in changes if not commits(it.instruction)])
         return removed is not None and not removed.undefined
 
+    def apart(self, change: Mutation, others: Sequence[Mutation], lines: Collection[int]) -> bool:
+        """True if what is wrong with a kernel with a change, in these lines, still is without idle instructions: they
+        work on other mbarrier objects, and stand elsewhere."""
+        mine = {id(log) for log in self._logs.get(change.instruction.number, ())}
+        theirs = {id(log) for it in others for log in self._logs.get(it.instruction.number, ())}
+        return mine.isdisjoint(theirs) and not any(it.instruction.line in lines for it in others)
+
     def new_in(self, other: JudgedRun) -> list[KernelFinding] | None:
         """The same for a run of a changed kernel in which the same threads do the same events; None for another one."""
         flags = other.judgement.flags
@@ -165,7 +173,8 @@ class SameRun:
         removed.
         """
         if change.what != REMOVED:
-            restricts = any(isinstance(it, Fence) and it.covers is not None for it in _labels(change.becomes))
+            labels = self._new_labels(change).values()
+            restricts = any(isinstance(label, Fence) and label.covers is not None for label in labels)
             return self.only_orders(change) and not restricts
         steps = lowered(change.instruction).ops
         if any(isinstance(it, Emit | CommitGroup | WaitForGroups) and counts_registers(it) for it in steps):
@@ -263,12 +272,14 @@ class SameRun:
     def _new_labels(self, change: Mutation) -> dict[int, Label]:
         """The labels of the events of a weakened instruction; none if anything else differs."""
         labels = _relabelled(change)
-        changed = {
-            number: labels[event.label]
-            for number, event in self._run.graph.events.items()
-            if event.at == change.instruction.number and event.label in labels
-        }
-        return changed if len(changed) == self._events((change,)).bit_count() else {}
+        graph, changed = self._run.graph, dict[int, Label]()
+        for number in bits(self._events((change,))) if labels else ():
+            label = graph.points[number].label
+            if label not in labels or (number not in graph.events and labels[label] != label):
+                return {}
+            if labels[label] != label:
+                changed[number] = labels[label]
+        return changed
 
     def _leaves_run(self, change: Mutation) -> bool:
         """True if the run without its events is an execution of the kernel without an instruction."""
@@ -311,12 +322,27 @@ def _action(label: Label) -> Action | None:
 
 
 def _relabelled(change: Mutation) -> dict[Label, Label]:
-    """The labels of a weakened instruction by those that it had; none if anything else differs."""
-    before, after = _labels(change.instruction), _labels(change.becomes)
-    same = len(before) == len(after) and all(type(old) is type(new) for old, new in zip(before, after, strict=True))
-    if not same or any(isinstance(label, GroupWait | Issue) for label in before):
+    """The labels of the steps of an instruction, and what they become if it is weakened; none if anything else differs."""
+    before, after = lowered(change.instruction).ops, lowered(change.becomes).ops
+    if len(before) != len(after):
         return {}
-    return dict(zip(before, after, strict=True)) if len(set(before)) == len(before) else {}
+    labels: list[tuple[Label, Label]] = []
+    for old, new in zip(before, after, strict=True):
+        mine, others = _labels_of(old), _labels_of(new)
+        names = [name for name in mine if mine[name] != others.get(name)]
+        if any(isinstance(mine[name], GroupWait | Issue) for name in names):
+            return {}
+        if type(old) is not type(new) or replace(old, **{name: others[name] for name in names}) != new:
+            return {}
+        labels += [(mine[name], others[name]) for name in mine]
+    known = dict(labels)
+    return known if all(known[old] == new for old, new in labels) else {}
+
+
+def _labels_of(step: object) -> dict[str, Label]:
+    """The labels in the fields of a step."""
+    values = ((each.name, getattr(step, each.name)) for each in fields(step)) if is_dataclass(step) else ()
+    return {name: value for name, value in values if isinstance(value, LABELS)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,16 +140,35 @@ def _minimum(
     removed = [
         result for result in results if result.mutation.what == REMOVED and result.noticed is not Noticed.UNREACHED
     ]
+    broken = [result for result in removed if result.noticed in BROKEN]
+    lines = {result.mutation.instruction.number: result.lines for result in broken}
     return minimum_set(
         work.entry,
         [result.mutation for result in removed] if together else None,
         [result.mutation for result in removed if result.noticed is Noticed.UNNOTICED and not result.needing],
         work.unnoticed,
-        frozenset(result.mutation.instruction.number for result in removed if result.noticed in BROKEN),
+        [[result.mutation] for result in broken],
         (lambda change: False) if same is None else same.only_orders,
+        lambda changes, others: _stays_broken(changes, others, lines, same),
         lambda changes: _shown(work, changes, same),
         (lambda changes: False) if same is None else same.idle,
     )
+
+
+def _stays_broken(
+    changes: Sequence[Mutation],
+    others: Sequence[Mutation],
+    lines: Mapping[int, Sequence[int]],
+    same: SameRun | None,
+) -> bool:
+    """True if the kernel with some changes, which is wrong, still is with other removals: with those that take order
+    away, and without mbarrier objects that nobody waits for, if the error is not about these. `lines`: of the errors
+    of single changes, by instruction."""
+    idle = [it for it in others if same is None or not same.only_orders(it)]
+    if not idle or same is None:
+        return not idle
+    change, number = changes[0], changes[0].instruction.number
+    return len(changes) == 1 and number in lines and same.apart(change, idle, lines[number]) and same.idle(idle)
 
 
 def _shown(work: MutantWork, changes: Sequence[Mutation], same: SameRun | None) -> bool:

@@ -11,7 +11,7 @@ few sets that would leave fewer, all of them are judged, and it is exact.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -45,16 +45,17 @@ def minimum_set(
     removals: Sequence[Mutation] | None,
     needless: Sequence[Mutation],
     unnoticed: Callable[[PtxFunction], bool],
-    broken: Collection[int] = (),
+    broken: Sequence[Sequence[Mutation]] = (),
     only_orders: Callable[[Mutation], bool] = lambda change: False,
+    stays_broken: Callable[[Sequence[Mutation], Sequence[Mutation]], bool] = lambda changes, others: not others,
     shown: Callable[[Sequence[Mutation]], bool] = lambda changes: False,
     idle: Callable[[Sequence[Mutation]], bool] = lambda changes: False,
 ) -> MinimumSet:
     """Which of the removals can be made together; None: of the needless ones only. `needless`: those that are not
     noticed alone. `unnoticed`: judges a changed kernel; True if it shows nothing new.
 
-    `broken`: the instructions without which the kernel is wrong; `only_orders`: True for removals beside which each of
-    these is still needed; `shown`: True if changes that are made together are known to be noticed; `idle`: True for
+    `broken`: changes with which the kernel is wrong; `only_orders`: True for removals that take order away and do nothing
+    else; `stays_broken`: True if the kernel with some changes, which is wrong, still is with others; `shown`: True if changes that are made together are known to be noticed; `idle`: True for
     removals beside which nothing is left of the mbarrier objects that they work on, so that they are tried at once.
     Where the time runs out, what went together until then is given. Raises what `unnoticed` and `shown` raise:
     BudgetSpent if nothing did.
@@ -62,15 +63,21 @@ def minimum_set(
 
     def goes(changes: Sequence[Mutation]) -> bool:
         """True if nothing new is noticed in the kernel with these changes."""
-        return not shown(changes) and unnoticed(_without(entry, changes))
+        right = not shown(changes) and unnoticed(_without(entry, changes))
+        if not right:
+            wrong.append(list(changes))
+        return right
 
     def known(changes: Sequence[Mutation]) -> bool:
-        """True if one of the changes is noticed alone, and still is beside the others."""
-        return any(
-            change.instruction.number in broken and all(it is change or only_orders(it) for it in changes)
-            for change in changes
-        )
+        """True if the kernel with some of the changes is known to be wrong, and still is with the others."""
+        all_ = {id(it) for it in changes}
+        for some in wrong:
+            mine = {id(it) for it in some}
+            if mine <= all_ and stays_broken(some, [it for it in changes if id(it) not in mine]):
+                return True
+        return False
 
+    wrong = [list(changes) for changes in broken]
     dropped: list[Mutation] = []
     larger: list[Mutation] | None = None
     late = False
