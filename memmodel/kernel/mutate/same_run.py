@@ -7,8 +7,8 @@ A thread that waits for less may still do everything at the time at which it did
 it read there. So the run without the events of a removed fence, wait or barrier, or with the labels of a weakened
 instruction, is an execution of the mutant, and what a flag reports in it is a finding. So is the run without the
 updates of an mbarrier object that nothing tests. Without an init, the first update of the object is undefined, and the
-run up to there is the same. That no flag reports anything shows nothing: the mutant may run in other ways as well. Where
-threads do nothing else for it, such a run is judged with all conditions, as that of any kernel (`only_run`).
+run up to there is the same. That no flag reports anything shows nothing: the mutant may run in other ways as well.
+Where threads do nothing else for it, such a run is judged with all conditions, as that of any kernel (`only_run`).
 """
 
 from __future__ import annotations
@@ -322,7 +322,7 @@ def _action(label: Label) -> Action | None:
 
 
 def _relabelled(change: Mutation) -> dict[Label, Label]:
-    """The labels of the steps of an instruction, and what they become if it is weakened; none if anything else differs."""
+    """The labels of the steps of an instruction, with what they become if it is weakened; none if more differs."""
     before, after = lowered(change.instruction).ops, lowered(change.becomes).ops
     if len(before) != len(after):
         return {}

@@ -28,8 +28,8 @@ class SameRuns:
         return bool(self._runs) and all(run.does_the_same((change,)) for run in self._runs)
 
     def judged(self, case: KernelCase, changes: Sequence[Mutation]) -> JudgedKernel | None:
-        """The verdict on the kernel with these changes, which `case` is; None if it takes other runs. Of several changes,
-        what is open in these runs is enough: together they are noticed."""
+        """The verdict on the kernel with these changes, which `case` is; None if it takes other runs. Of several
+        changes, what is open in these runs is enough: together they are noticed."""
         if not self._runs:
             return None
         report = VerdictSoFar(case)

@@ -54,9 +54,10 @@ def minimum_set(
     """Which of the removals can be made together; None: of the needless ones only. `needless`: those that are not
     noticed alone. `unnoticed`: judges a changed kernel; True if it shows nothing new.
 
-    `broken`: changes with which the kernel is wrong; `only_orders`: True for removals that take order away and do nothing
-    else; `stays_broken`: True if the kernel with some changes, which is wrong, still is with others; `shown`: True if changes that are made together are known to be noticed; `idle`: True for
-    removals beside which nothing is left of the mbarrier objects that they work on, so that they are tried at once.
+    `broken`: changes with which the kernel is wrong; `only_orders`: True for removals that take order away and do
+    nothing else; `stays_broken`: True if the kernel with some changes, which is wrong, still is with others; `shown`:
+    True if changes that are made together are known to be noticed; `idle`: True for removals beside which nothing is
+    left of the mbarrier objects that they work on, so that they are tried at once.
     Where the time runs out, what went together until then is given. Raises what `unnoticed` and `shown` raise:
     BudgetSpent if nothing did.
     """

@@ -1,0 +1,167 @@
+"""Mutants whose verdict follows from the runs of the kernel: it is that of runs of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+from helpers.kernel.samples import NEIGHBOUR, entry, launch, module
+
+from memmodel.cat.load import load_model
+from memmodel.kernel.check.case import CheckOptions, KernelCase
+from memmodel.kernel.check.conductor import judge_case
+from memmodel.kernel.check.inputs import reading_models
+from memmodel.kernel.check.so_far import JudgedKernel
+from memmodel.kernel.launch import Launch
+from memmodel.kernel.mutate.mutants import MutantWork, findings_of_readings
+from memmodel.kernel.mutate.mutations import REMOVED, Mutation, mutations
+from memmodel.kernel.mutate.same_runs import SameRuns
+from memmodel.kernel.mutate.table import mutation_table
+from memmodel.ptx.module.syntax import PtxFunction, PtxModule
+
+MODEL = load_model("ptx-9.4")
+READINGS = reading_models()
+OPTIONS = CheckOptions(4, readings=READINGS)
+
+HANDED_OVER = """
+@%p0 mbarrier.init.shared.b64 [%r4], 1;
+fence.proxy.async.shared::cta;
+bar.sync 0;
+@%p0 st.shared.u32 [%r2], 7;
+@%p0 fence.acq_rel.gpu;
+@%p0 mbarrier.arrive.release.cta.shared.b64 _, [%r4];
+WAIT:
+mbarrier.try_wait.parity.shared.b64 %p2, [%r4], 0;
+@!%p2 bra WAIT;
+ld.shared.u32 %r5, [%r2];
+bar.sync 0;
+@%p0 mbarrier.inval.shared.b64 [%r4];
+bar.sync 0;
+bar.warp.sync 0xffffffff;
+"""
+ELECTED = (
+    HANDED_OVER
+    + """
+elect.sync _|%p1, 0xffffffff;
+bar.sync 0;
+@%p1 st.shared.u32 [%r2+4], 9;
+bar.sync 0;
+ld.shared.u32 %r6, [%r2+4];
+bar.sync 0;
+"""
+)
+COPIED = """
+cp.async.ca.shared.global [%r3], [%d0], 4;
+cp.async.commit_group;
+cp.async.wait_group 0;
+bar.sync 0;
+ld.shared.u32 %r5, [%r2];
+bar.sync 0;
+cp.async.wait_all;
+"""
+FENCED = NEIGHBOUR.format(sync="fence.sc.sys;\nbar.sync 0;\nfence.acq_rel.gpu;\nbar.sync 1;")
+BODIES = {"elected": ELECTED, "copied": COPIED, "fenced": FENCED}
+
+
+def judged(read: PtxModule, function: PtxFunction, launched: Launch) -> JudgedKernel:
+    return judge_case(KernelCase(read, function, launched, MODEL, OPTIONS))
+
+
+def said(kernel: JudgedKernel) -> object:
+    """What counts of a verdict."""
+    verdict = kernel.verdict
+    return {it.key for it in verdict.findings}, findings_of_readings(verdict, READINGS)
+
+
+def with_all(function: PtxFunction, changes: tuple[Mutation, ...]) -> PtxFunction:
+    for change in changes:
+        function = change.of(function)
+    return function
+
+
+def sets(changes: list[Mutation]) -> Iterator[tuple[Mutation, ...]]:
+    """Each change, neighbours together, and all removals."""
+    removals = [change for change in changes if change.what == REMOVED]
+    yield from ((change,) for change in changes)
+    yield from pairwise(removals)
+    yield tuple(removals)
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_the_verdict_is_that_of_runs_of_their_own(body: str) -> None:
+    read = module(body)
+    kernel = judged(read, entry(read), launch())
+    runs, followed = SameRuns(kernel, MODEL), 0
+    for changes in sets(mutations(entry(read))):
+        mutant = with_all(entry(read), changes)
+        of_runs = runs.judged(KernelCase(read, mutant, launch(), MODEL, OPTIONS), changes)
+        if of_runs is None:
+            continue
+        own, followed = judged(read, mutant, launch()), followed + 1
+        assert bool(of_runs.verdict.serious) is bool(own.verdict.serious), changes
+        if len(changes) == 1:
+            assert {it.key for it in of_runs.verdict.serious} <= {it.key for it in own.verdict.serious}
+        if not own.verdict.serious:  # what is undefined may end in several ways
+            assert said(of_runs) == said(own), changes
+            assert bool(of_runs.verdict.open) is bool(own.verdict.open), changes
+    assert followed > 4
+
+
+def test_what_counts_for_registers_takes_a_run_of_its_own() -> None:
+    """The run checks the registers of wgmma.mma_async by its fences and waits."""
+    body = """
+wgmma.fence.sync.aligned;
+wgmma.commit_group.sync.aligned;
+wgmma.wait_group.sync.aligned 0;
+bar.sync 0;
+"""
+    read = module(body)
+    runs = SameRuns(judged(read, entry(read), launch(128)), MODEL)
+    assert [runs.cover(it) for it in mutations(entry(read)) if it.what == REMOVED] == [False, False, False, True]
+
+
+def test_where_order_decides_a_mutant_takes_runs_of_its_own() -> None:
+    """The last of two writes is known as long as the barrier orders them."""
+    body = """
+@%p0 st.relaxed.gpu.global.u32 [%d0], 1;
+bar.sync 0;
+setp.eq.s32 %p1, %r0, 32;
+@%p1 st.relaxed.gpu.global.u32 [%d0], 2;
+"""
+    read = module(body)
+    runs = SameRuns(judged(read, entry(read), launch()), MODEL)
+    assert not any(runs.cover(it) for it in mutations(entry(read)))
+
+
+def test_what_is_needed_alone_is_needed_without_idle_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside an object that nobody waits for, the barrier that hangs without its other half is not judged again."""
+    asked: list[PtxFunction] = []
+    unnoticed = MutantWork.unnoticed
+    monkeypatch.setattr(MutantWork, "unnoticed", lambda work, it: (asked.append(it), unnoticed(work, it))[1])
+    spare = "@%p0 mbarrier.init.shared.b64 [%r4], 1;\nbar.sync 0;\n@%p0 mbarrier.inval.shared.b64 [%r4];\n"
+    read = module(spare + NEIGHBOUR.format(sync="bar.arrive 1, 128;\nbar.sync 1, 128;"))
+    table = mutation_table(read, entry(read), launch(), MODEL, together=True)
+    assert table.minimum is not None
+    kept = {it.instruction.number for it in mutations(entry(read)) if it.what == REMOVED} - {
+        it.number for it in table.minimum.dropped
+    }
+    opcodes = [it.opcode for it in entry(read).body or () if it.number in kept]
+    assert opcodes == ["bar.arrive", "bar.sync"] and len(table.minimum.dropped) == 3
+    gone = {it.number for it in table.minimum.dropped}
+    for function in asked:  # neither half alone beside the set
+        changed = {it.number for it, old in zip(function.body or (), entry(read).body or (), strict=True) if it != old}
+        assert not gone < changed or kept <= changed
+
+
+def test_copies_of_maps_by_their_fences_are_weakened_in_the_run() -> None:
+    """Of an instruction of several steps, those that become weaker are known."""
+    copy = "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.{}.sync.aligned [%d0], [%r2], 128;"
+    read = module(copy.format("gpu"))
+    kernel = judged(read, entry(read), launch(32))
+    assert not kernel.verdict.open, kernel.verdict.open
+    runs = SameRuns(kernel, MODEL)
+    assert [it.what for it in mutations(entry(read)) if runs.cover(it)] == [
+        ".gpu becomes .cluster",
+        ".gpu becomes .cta",
+    ]
