@@ -17,6 +17,7 @@ from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from memmodel.base.labels import (
     Access,
@@ -332,7 +333,8 @@ def _relabelled(change: Mutation) -> dict[Label, Label]:
         names = [name for name in mine if mine[name] != others.get(name)]
         if any(isinstance(mine[name], GroupWait | Issue) for name in names):
             return {}
-        if type(old) is not type(new) or replace(old, **{name: others[name] for name in names}) != new:
+        step: Any = old
+        if type(old) is not type(new) or replace(step, **{name: others[name] for name in names}) != new:
             return {}
         labels += [(mine[name], others[name]) for name in mine]
     known = dict(labels)
