@@ -123,6 +123,8 @@ CASES = (
          ("MoonshotAI/FlashKDA issue 24",)),
     Case("exit-while-signalled", ("undefined-after-exit",), 32, [ints(64)],
          ("sgl-project/sglang PR 32954",), grid=2, languages=CUTE),
+    Case("waits-beside-the-elected", ("hang",), 64, [floats(96), floats(96)],
+         ("NVIDIA/cutlass PR 3654",)),
     Case("arrives-and-does-not-wait", ("hang",), 64, [ints(32), 0],
          ("vllm-project/vllm PR 26026",)),
     Case("released-before-wait", RACE, 160, [ints(128), floats(128), 1],

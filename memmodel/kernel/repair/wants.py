@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise, product, takewhile
 from math import prod
 
+from memmodel.answer import HANG
 from memmodel.isa.module import spelling_of
 from memmodel.isa.rows.spelling import Spelling
 from memmodel.kernel.check.so_far import JudgedKernel
@@ -25,12 +26,17 @@ from memmodel.kernel.repair.words import Reworded, reworded, waiting_more
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import JumpTarget
 from memmodel.ptx.targets import version_of
+from memmodel.repair.costs import OTHER
 
 LOOKED_AT = 24
 """Findings whose changes are tried."""
 
 MOST_AROUND = 3
 """Branches around an access beside which a barrier is tried."""
+
+
+LANES_MEET = MissingLine("bar.warp.sync 0xffffffff;", Where.ANY, OTHER)
+"""The lanes of a warp meet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +85,28 @@ def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, part
             yield from _together(new, edits)
     for change in waiting_more(finding, kernel.entry):
         yield from _together([_replaced(edit, edits) for edit in change], edits)
+    if finding.rule == HANG:
+        yield from _together([_put(LANES_MEET, spot, edits, partly) for spot in _waits_apart(kernel)], edits)
+
+
+def _waits_apart(kernel: JudgedKernel) -> list[_Spot]:
+    """The places behind loops in which lanes wait for an mbarrier object beside the lane that acts."""
+    judged, body = kernel.representative, kernel.entry.body or ()
+    if judged is None or judged.judgement.flags is None:
+        return []
+    spots = []
+    for test in sorted({at for _, at in judged.run.late_tests(judged.judgement.flags)}):
+        for branch in body[test + 1 :]:
+            target = branch.operands[0] if branch.words[0] == "bra" else None
+            if isinstance(target, JumpTarget):
+                spots += [_Spot(branch, after=True)] if target.at <= test else []
+                break
+    return spots
 
 
 def _together(new: list[PtxEdit], old: PtxEdits) -> Iterator[PtxEdits]:
     whole = tuple(sorted(new))
-    if disjoint((*old, *whole)):
+    if whole and disjoint((*old, *whole)):
         yield whole
 
 

@@ -228,6 +228,39 @@ def test_a_wait_for_a_phase_that_has_some_arrivals_keeps_its_parity(tmp_path: Pa
     assert ["parity 0 becomes 1"] in mended(tmp_path, producer)
 
 
+BESIDE = """
+@%p0 mbarrier.init.shared.b64 [%r4], 1;
+@%p0 mbarrier.init.shared.b64 [%r4+8], 1;
+bar.sync 0;
+setp.ge.u32 %p2, %r0, 32;
+@%p2 bra OTHER;
+A: mbarrier.try_wait.parity.shared.b64 %p1, [%r4+8], 1;
+@!%p1 bra A;
+@%p0 mbarrier.arrive.shared.b64 %d5, [%r4];
+B: mbarrier.try_wait.parity.shared.b64 %p1, [%r4+8], 0;
+@!%p1 bra B;
+@%p0 mbarrier.arrive.shared.b64 %d5, [%r4];
+C: mbarrier.try_wait.parity.shared.b64 %p1, [%r4+8], 1;
+@!%p1 bra C;
+bra DONE;
+OTHER:
+setp.ne.u32 %p2, %r0, 32;
+@%p2 bra DONE;
+D: mbarrier.try_wait.parity.shared.b64 %p1, [%r4], 0;
+@!%p1 bra D;
+mbarrier.arrive.shared.b64 %d5, [%r4+8];
+E: mbarrier.try_wait.parity.shared.b64 %p1, [%r4], 1;
+@!%p1 bra E;
+mbarrier.arrive.shared.b64 %d5, [%r4+8];
+DONE:
+"""
+"""All lanes of the first warp wait for a free slot, and the first of them fills it."""
+
+
+def test_lanes_that_wait_beside_the_one_that_acts_meet(tmp_path: Path) -> None:
+    assert mended(tmp_path, BESIDE) == [["bar.warp.sync 0xffffffff after bra"] * 2]
+
+
 TMA_LOAD = """
 @%p0 mbarrier.init.shared.b64 [%r4], 1;
 bar.sync 0;
