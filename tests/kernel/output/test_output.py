@@ -377,8 +377,8 @@ def test_three_new_findings_are_named_and_others_counted(count: int, end: str) -
     keys = [("first", (1,)), ("second", (2,)), ("third", (3,)), ("fourth", (4,))][:count]
     base: Any = SimpleNamespace(known_keys=frozenset())
     mutant: Any = SimpleNamespace(serious=[SimpleNamespace(key=key) for key in keys], spent=False)
-    noticed, how, _ = compared(base, mutant)
-    assert noticed is Noticed.FINDING and how.endswith(end)
+    fate = compared(base, mutant)
+    assert fate.noticed is Noticed.FINDING and fate.how.endswith(end)
 
 
 def test_copies_of_one_place_in_the_source_are_changed_together() -> None:
