@@ -250,7 +250,11 @@ class OtherExecutions:
             search.why_not = search.why_not or self._weak(search, run, chosen)
         elif {finding.key for finding in judgement.findings} - {finding.key for finding in report.verdict.findings}:
             self._weak(search, run, chosen)  # harmless: whether the run is an execution may stay open
-        search.note(run, ready.run.order(case.model, fences=False), in_time=False)
+        # Where nothing races, causality says what a weak load returns, and the run keeps to it. An order of fence.sc
+        # does not count: later decisions may demand it.
+        fenced = any(ready.run.execution.relation("sync_fence"))
+        surely_loaded = ready.waits_are_sure and not (judgement.findings or judgement.open or fenced)
+        search.note(run, ready.run.order(case.model, fences=False), surely_loaded=surely_loaded)
 
     def _weak(self, search: ReadsFrom, run: LaunchTrace, chosen: frozenset[int]) -> str:
         """Report what is wrong in a run that no schedule shows, if it is an execution; else why this is not known."""

@@ -40,10 +40,11 @@ class DecisionConditions:
 
     def violated(
         self, run: LaunchTrace, reads: Sequence[TraceEvent], waits: Sequence[TraceEvent],
-        accesses: Mapping[Place, Sequence[TraceEvent]], order: CausalOrder, *, in_time: bool,
+        accesses: Mapping[Place, Sequence[TraceEvent]], order: CausalOrder, *, surely_loaded: bool,
     ) -> str:  # fmt: skip
         """Why the decisions of a run do not say which execution it is, or may depend on each other in a circle; empty
-        if they do. `accesses`: the strong ones. `in_time`: each read returns the last write in time.
+        if they do. `accesses`: the strong ones. `surely_loaded`: weak loads return what they do in every execution with
+        these decisions.
         """
         body = self.entry.body or ()
         read_by_threads = {read.at for read in reads if read.issue is None}
@@ -53,7 +54,7 @@ class DecisionConditions:
         load = load_of_several_writers(run)
         if load is not None:
             return f"which write {body[load].at_line} reads depends on the order of writes"
-        load = None if in_time else self._deciding_weak_load(run)
+        load = None if surely_loaded else self._deciding_weak_load(run)
         if load is not None:
             return f"{body[load].at_line} may read an older value than in a run"
         if run.multimem:

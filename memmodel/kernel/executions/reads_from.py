@@ -124,16 +124,17 @@ class ReadsFrom:
         )
         return sorted(reads, key=lambda read: read.time)
 
-    def note(self, run: LaunchTrace, order: CausalOrder, *, in_time: bool = True) -> None:
+    def note(self, run: LaunchTrace, order: CausalOrder, *, surely_loaded: bool = True) -> None:
         """Queue the scripts in which one decision of a run is another one. `order`: what precedes what by the decisions
         before it. An order of fence.sc that decisions demand is none of these: they may be those that are decided anew.
-        `in_time`: each read returns the last write in time.
+        `surely_loaded`: weak loads return what they do in every execution with these decisions.
         """
         reads, accesses = self.reads(run), strong_accesses(run)
         waits = [event for events in accesses.values() for event in events if event.at in self.waits]
         decided = {id(read) for read in reads}
         same_sources = {*decided, *map(id, waits)}
-        self.why_not = self.why_not or self._conditions.violated(run, reads, waits, accesses, order, in_time=in_time)
+        violated = self._conditions.violated(run, reads, waits, accesses, order, surely_loaded=surely_loaded)
+        self.why_not = self.why_not or violated
         if self.why_not:
             return
         followers = Followers(run, same_sources)

@@ -11,7 +11,7 @@ from helpers.patience import PATIENCE
 from memmodel import api
 from memmodel.answer import Budget
 
-PLACES = {"[x]": "[%d0]", "[y]": "[%d0+4]", "[d]": "[%d0+64]"}
+PLACES = {"[x]": "[%d0]", "[y]": "[%d0+4]", "[d]": "[%d0+64]", "[e]": "[%d0+68]"}
 SEMANTICS = {
     "W": ("relaxed", "release"), "R": ("relaxed", "acquire"), "A": ("relaxed", "acq_rel"), "L": ("relaxed", "acq_rel"),
     "C": ("relaxed", "acquire", "acq_rel"),
@@ -60,11 +60,69 @@ def both(seed: int) -> tuple[str, str, int]:
     return (*as_both("decisions", [body(pick, who, likely) for who in range(many)]), many)
 
 
+HANDS_OVER = {
+    "st": "st.{how}.gpu.global.u32 {place}, {value};",
+    "ld": "ld.{how}.gpu.global.u32 {register}, {place};",
+    "exch": "atom.{how}.gpu.global.exch.b32 {register}, {place}, {value};",
+    "cas": "atom.{how}.gpu.global.cas.b32 {register}, {place}, {old}, {value};",
+    "add": "atom.{how}.gpu.global.add.u32 {register}, {place}, 1;",
+}
+"""Strong operations, each of which releases, acquires or does both, unless it is relaxed."""
+
+
+def _hands_over(pick: random.Random, kinds: Sequence[str], register: str, values: Sequence[int], weak: float) -> str:
+    kind = pick.choice(kinds)
+    how = "relaxed" if pick.random() < weak else {"st": "release", "ld": "acquire"}.get(kind, "acq_rel")
+    place, old = f"[{pick.choice('xxy')}]", pick.choice((0, 0, 1))
+    return HANDS_OVER[kind].format(how=how, register=register, place=place, value=pick.choice(values), old=old)
+
+
+def _producer(pick: random.Random, who: int, weak: float) -> list[str]:
+    """Writes data weakly, and hands it over."""
+    lines = []
+    for number in range(pick.choice((1, 1, 2))):
+        lines.append(f"st.global.u32 [{pick.choice('dde')}], {10 * who + number + 3};")
+        lines.append(_hands_over(pick, ("st", "st", "exch", "add", "cas"), f"%r{10 + number}", (1, 2), weak))
+        if "atom" in lines[-1] and pick.random() < 0.3:
+            lines += [f"setp.ne.u32 %p5, %r{10 + number}, 0;", f"@%p5 bra END{who};"]
+    return lines
+
+
+def _consumer(pick: random.Random, who: int, weak: float) -> list[str]:
+    """Takes something over, and goes on only with some values of that and of a weak load."""
+    lines = []
+    for number in range(pick.choice((1, 1, 2))):
+        taken, data = f"%r{20 + 2 * number}", f"%r{21 + 2 * number}"
+        lines.append(_hands_over(pick, ("ld", "ld", "ld", "cas", "exch"), taken, (who + 1,), weak))
+        asks = pick.choice(("ne", "ne", "eq"))
+        lines += [f"setp.{asks}.u32 %p5, {taken}, {pick.choice((0, 1, 1, 2))};", f"@%p5 bra END{who};"]
+        if pick.random() < 0.85:
+            lines.append(f"ld.global.u32 {data}, [{pick.choice('dde')}];")
+            asks = pick.choice(("ne", "eq"))
+            lines += [f"setp.{asks}.u32 %p5, {data}, {pick.choice((0, 3, 13, 4))};", f"@%p5 bra END{who};"]
+        last = pick.random()
+        if last < 0.4:
+            lines.append(_hands_over(pick, ("st", "cas", "exch"), f"%r{30 + number}", (1, 2, 0), weak))
+        elif last < 0.75:
+            lines.append(f"st.global.u32 [{pick.choice('de')}], {90 + who};")
+    return lines
+
+
+def handing_over(seed: int) -> tuple[str, str, int]:
+    """The same of threads that hand data over, and decide by what they load weakly."""
+    pick = random.Random(seed)
+    many, weak = pick.choice((2, 2, 3)), pick.choice((0, 0, 0, 0.2))
+    bodies = [_producer(pick, 0, weak)]
+    for who in range(1, many):
+        bodies.append((_producer if pick.random() < 0.25 else _consumer)(pick, who, weak))
+    return (*as_both("handing-over", bodies), many)
+
+
 def as_both(name: str, bodies: Sequence[Sequence[str]]) -> tuple[str, str]:
-    """Threads as a litmus test of a name and as a kernel, each in a CTA of its own. The words are [x], [y] and [d]; a
-    branch to END and the number of its thread ends that thread.
+    """Threads as a litmus test of a name and as a kernel, each in a CTA of its own. The words are [x], [y], [d]
+    and [e]; a branch to END and the number of its thread ends that thread.
     """
-    litmus = [f"PTX {name}", '"Random."', "", *(f".global .u32 {word};" for word in "xyd"), ""]
+    litmus = [f"PTX {name}", '"Random."', "", *(f".global .u32 {word};" for word in "xyde"), ""]
     kernel = ["mov.u32 %r50, %ctaid.x;"]
     for who in range(1, len(bodies)):
         kernel += [f"setp.eq.u32 %p9, %r50, {who};", f"@%p9 bra T{who};"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from helpers.examples import each_seed
-from helpers.kernel.random_decisions import both, races
+from helpers.examples import SEED, each_seed, seeds
+from helpers.kernel.random_decisions import both, handing_over, races
 from helpers.kernel.samples import judged
 
 INCREMENT = "ld.global.u32 %r21, [%d0+64];\nadd.u32 %r21, %r21, 1;\nst.global.u32 [%d0+64], %r21;\n"
@@ -104,6 +104,34 @@ mov.u32 %r20, %r22;
 @!%p2 bra T;
 OUT:"""
 
+POPPED = """@!%p0 bra OUT;
+mov.u32 %r10, %ctaid.x;
+setp.eq.u32 %p3, %r10, 2;
+@%p3 bra POP;
+add.u32 %r40, %r10, 1;
+mul.wide.u32 %d1, %r10, 4;
+add.s64 %d1, %d1, %d0;
+ld.relaxed.gpu.global.u32 %r20, [%d0];
+T: st.global.u32 [%d1+64], %r20;
+atom.release.gpu.global.cas.b32 %r22, [%d0], %r20, %r40;
+setp.eq.u32 %p2, %r22, %r20;
+mov.u32 %r20, %r22;
+@!%p2 bra T;
+bra OUT;
+POP: ld.acquire.gpu.global.u32 %r20, [%d0];
+U: setp.eq.u32 %p2, %r20, 0;
+@%p2 bra OUT;
+sub.u32 %r41, %r20, 1;
+mul.wide.u32 %d1, %r41, 4;
+add.s64 %d1, %d1, %d0;
+ld.global.u32 %r42, [%d1+64];
+atom.{acquire}.gpu.global.cas.b32 %r22, [%d0], %r20, %r42;
+setp.eq.u32 %p2, %r22, %r20;
+mov.u32 %r20, %r22;
+@!%p2 bra U;
+OUT:"""
+"""CTAs 0 and 1 push onto a stack; CTA 2 pops, which loads the next element weakly."""
+
 GIVES_UP = f"""@!%p0 bra OUT;
 mov.u32 %r30, 0;
 L: {CAS}
@@ -164,6 +192,7 @@ OUT:"""
         pytest.param(FENCED_LOOK_BACK.replace("{sem}", "release"), 3, 2, id="look-back, a fence in each round"),
         pytest.param(SEQUENCE.replace("{fence}", "fence.acq_rel.gpu;"), 2, None, id="sequence lock"),
         pytest.param(STACK, 2, 4, id="stack"),
+        pytest.param(POPPED.replace("{acquire}", "acquire"), 3, 20, id="stack, a pop"),
         pytest.param(TASKS, 2, 16, id="task queue"),
         pytest.param(GRID_SYNC.replace("st.global.u32 [%d0+64]", "st.global.u32 [%d2+64]"), 2, 4,
                      id="grid sync of cooperative groups, twice"),
@@ -184,6 +213,7 @@ def test_all_executions_are_judged(body: str, ctas: int, executions: int | None)
         pytest.param(LOOK_BACK.replace("{sem}", "relaxed"), 3, "data-race", id="look-back"),
         pytest.param(FENCED_LOOK_BACK.replace("{sem}", "relaxed"), 3, "data-race", id="look-back, fences"),
         pytest.param(SEQUENCE.replace("{fence}", ""), 2, "trap", id="sequence lock"),
+        pytest.param(POPPED.replace("{acquire}", "relaxed"), 3, "data-race", id="stack, a pop"),
         pytest.param(GRID_SYNC, 2, "data-race", id="both store after the second grid sync"),
     ],
 )
@@ -305,3 +335,18 @@ def test_decisions_made_at_random_are_judged_as_the_exact_engines_judge_them(see
     found = "data-race" in {finding.rule for finding in verdict.findings}
     assert exact or not found, kernel
     assert found or not exact or verdict.word == "explored", kernel
+
+
+HANDED_OVER = (74, 81, 207, 449, 722, 740, 905, 1355, 1442)
+"""Seeds of kernels in which a weak load decides, also where strong reads return older values, and nothing races."""
+
+
+@pytest.mark.generated
+@pytest.mark.parametrize("seed", [*HANDED_OVER, *(seeds(12) if SEED else ())])
+def test_weak_loads_that_decide_are_judged_as_the_exact_engines_judge_them(seed: int) -> None:
+    litmus, kernel, threads = handing_over(seed)
+    exact, verdict = races(litmus), judged(kernel, 1, threads, "zero")
+    found = "data-race" in {finding.rule for finding in verdict.findings}
+    assert exact or not found, kernel
+    assert found or not exact or verdict.word == "explored", kernel
+    assert verdict.exhaustive or seed not in HANDED_OVER
