@@ -24,7 +24,7 @@ LINE = "line "
 
 def report_lines(report: SynchronizationReport) -> list[str]:
     """A head, then each synchronizing instruction with what it does."""
-    text = [headline(report), *minimum_lines(report.minimum)]
+    text = [headline(report), *minimum_lines(report.minimum, undecided_in(report))]
     for synchronization in report.synchronizations:
         text += _lines(synchronization)
     return text
@@ -38,16 +38,27 @@ def headline(report: SynchronizationReport) -> str:
     return f"{short_name(report.base.entry)} ({report.base.word}): {total} {word}" + (f": {counts}" if counts else "")
 
 
-def minimum_lines(minimum: MinimumSet | None) -> list[str]:
-    """What can be left out at once."""
-    if minimum is None or not (minimum.dropped or minimum.kept):
-        return (
-            ["nothing can go, alone or together: each set was judged"] if minimum is not None and minimum.exact else []
-        )
+def undecided_in(report: SynchronizationReport) -> tuple[PtxInstruction, ...]:
+    """The instructions of which it is not decided whether they are needed."""
+    return tuple(it.instruction for it in report.synchronizations if it.need is Necessity.OPEN)
+
+
+def minimum_lines(minimum: MinimumSet | None, undecided: tuple[PtxInstruction, ...] = ()) -> list[str]:
+    """What can be left out at once. `undecided`: instructions that may be needed or not."""
+    if minimum is None:
+        return []
+    if not (minimum.dropped or minimum.kept):
+        if undecided:
+            return [f"nothing is known to go; undecided: {_listed(undecided)}"]
+        return ["nothing can go, alone or together: each set was judged"] if minimum.exact else []
     can, beside = ("can go", "it") if len(minimum.dropped) == 1 else ("can go together", "these")
-    rest = "there was no time to try all others" if minimum.late else f"beside {beside}, nothing else can"
+    rest = f"beside {beside}, nothing else can"
+    if undecided:
+        rest = f"beside {beside}, nothing else is known to; undecided: {_listed(undecided)}"
+    if minimum.late:
+        rest = "there was no time to try all others"
     text = [f"{can}: {_listed(minimum.dropped)}; {rest}"]
-    if minimum.exact:
+    if minimum.exact and not undecided:
         text.append("  what is left is the least: each larger set was judged")
     else:
         text.append("  what is left is an upper bound: another set may leave fewer")
@@ -97,7 +108,7 @@ def report_record(report: SynchronizationReport) -> dict[str, Any]:
         else {
             "dropped": [instruction.line for instruction in minimum.dropped],
             "kept": [instruction.line for instruction in minimum.kept],
-            "exact": minimum.exact,
+            "exact": minimum.exact and not undecided_in(report),
         },
     }
 

@@ -163,6 +163,17 @@ def test_what_can_go_is_listed_by_name() -> None:
     assert f"2 bar.warp.sync (lines {first}, {first + 1}), bar.sync (line {first + 2}); " in lines[0]
 
 
+@pytest.mark.parametrize("dropped", [0, 1])
+def test_what_is_undecided_is_not_said_to_stay(dropped: int) -> None:
+    read = module(NEIGHBOUR.format(sync="bar.warp.sync -1;\nbar.sync 0;"))
+    first, second = (change.instruction for change in mutations(entry(read)) if change.what == REMOVED)
+    minimum = MinimumSet((first,)[:dropped], (), exact=True)
+    assert any("nothing" in line and "can" in line for line in minimum_lines(minimum))
+    text = " ".join(minimum_lines(minimum, (second,)))
+    assert f"undecided: bar.sync (line {second.line})" in text and "is known to" in text
+    assert "nothing else can" not in text and "nothing can" not in text and "each larger set" not in text
+
+
 @pytest.mark.parametrize("name", ["dsmem", "tma_pipeline"])
 def test_answers_are_those_of_independent_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Judged without what mutants share: to the end, and under every reading."""
