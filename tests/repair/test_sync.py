@@ -14,11 +14,13 @@ import memmodel
 from benchmarks.synchronize import TESTS
 from memmodel import Agent, Costs, DataAccess, HandOverPlan, SharedBuffer, WantedHandOver, api
 from memmodel.cli.app import app
+from memmodel.concrete.execution import Execution
 from memmodel.engine import Options
 from memmodel.repair.edits import Edit, apply
 from memmodel.repair.judge import judging
 from memmodel.repair.searching.turns import Changes
 from memmodel.repair.synchronizing import search, synchronize
+from memmodel.repair.synchronizing.phases_of import phase_waits
 from memmodel.repair.synchronizing.strip import Strip
 from memmodel.repair.weaken import weaken
 
@@ -108,6 +110,32 @@ def test_where_explanations_lead_nowhere_all_changes_are_made_and_taken_back(
     ((made, kept),) = begun
     assert found.new is not None and found.judged == "enumerate and z3" and not found.proved
     assert not any(made.trials.is_right(kept - {edit}) for edit in kept)
+
+
+def test_the_waits_of_one_execution_are_the_set_that_the_search_begins_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One wait alone changes little here. The commits that are offered as well would be too many arrivals."""
+    chosen: list[list[str]] = []
+
+    def waits(execution: Execution, offered: dict[tuple[object, ...], Edit]) -> list[Edit]:
+        edits = phase_waits(execution, offered)
+        chosen.append([edit.what.partition(" before ")[0] for edit in edits])
+        return edits
+
+    monkeypatch.setattr(synchronize, "phase_waits", waits)
+    monkeypatch.setattr(synchronize._Synchronizing, "_known", staticmethod(lambda *_: None))
+    monkeypatch.setattr(synchronize._Synchronizing, "_waits_first", lambda *_: None)
+    monkeypatch.setattr(
+        search.CheapestSearch, "search", lambda _, known=None, below=None: search.Reached(known, 0.0, "stopped")
+    )
+    found = memmodel.sync(SUITE / "async/pipelines/accumulator-reuse.litmus", strip="waits")
+    after = "with tcgen05.fence::after_thread_sync"
+    assert sorted(chosen[0]) == [
+        f"EPI, line 33: a wait for parity 0 of full {after}",
+        f"EPI, line 41: a wait for parity 1 of full {after}",
+        f"MMA, line 24: a wait for parity 0 of free {after}",
+    ]
+    assert found.new is not None and found.judged == "enumerate and z3"
+    assert found.cost <= found.given
 
 
 def test_a_right_test_needs_nothing() -> None:

@@ -8,16 +8,19 @@ both engines where they can.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
+from typing import Any
 
 from memmodel import api
 from memmodel.base.oneline import shown
 from memmodel.cat.syntax import Model
+from memmodel.concrete.execution import Execution
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent
 from memmodel.limits import sharing_budget
+from memmodel.litmus.syntax import Not, Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.costs import DEFAULT, Costs
 from memmodel.repair.edits import Edit, apply, diff
@@ -30,6 +33,7 @@ from memmodel.repair.layout import Laid, laid
 from memmodel.repair.searching.search import RepairSearch
 from memmodel.repair.searching.trials import Aim
 from memmodel.repair.searching.turns import Changes, in_order
+from memmodel.repair.synchronizing.phases_of import phase_waits
 from memmodel.repair.synchronizing.prices import program_cost
 from memmodel.repair.synchronizing.search import OUT_OF_TIME, WAIT, CheapestSearch, Reached
 from memmodel.repair.synchronizing.strip import Strip, Stripped, stripped
@@ -37,6 +41,7 @@ from memmodel.repair.vocabulary import single_strengthenings
 from memmodel.repair.weakening.needed import wrong_under
 from memmodel.solve.kept_queries import KeptQueries
 from memmodel.source import Source
+from memmodel.why.story import execution_of
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -139,7 +144,8 @@ class _Synchronizing:
         trials.judge = judge
         alone = [edit for edit in self._alone() if trials.carry.legal(edit)]
         offered = alone + [edit for edit in self._between(before) if trials.carry.legal(edit)]
-        known = self._known(trials, offered, seconds) or self._waits_first(trials, offered, seconds)
+        known = self._known(trials, offered, seconds) or self._waits_of_one(trials, offered)
+        known = known or self._waits_first(trials, offered, seconds)
         # Explanations lead to waits for what later executions show, too.
         offered = list(dict.fromkeys((*offered, *(known or ()))))
         search = CheapestSearch(self.name, trials, offered, lambda edit: self._price(edit, base))
@@ -164,23 +170,37 @@ class _Synchronizing:
     def _waits_first(self, trials: RepairSearch, offered: list[Edit], seconds: float) -> Changes | None:
         """The fewest waits beside all changes that wait for no other thread, the strongest of each kind at each place:
         of all these, those that are needed beside the others. None if no waits are right, or there is no time."""
-        strongest: dict[object, Edit] = {}
-        waits: dict[object, Edit] = {}
-        for edit in offered:
-            phase = WAIT.search(edit.text)
-            if phase is not None:
-                kinds, kind = waits, (*edit.group[:2], *phase.groups())
-            else:
-                kinds, kind = strongest, edit.group
-            if not edit.more:
-                kinds[kind] = max(kinds.get(kind, edit), edit, key=lambda it: it.cost)
-        order = frozenset(strongest.values())
+        order, waits = _strongest(offered)
         until, trials.until = trials.until, min(trials.until, monotonic() + seconds * FIRST_PART)
         try:
             found = CheapestSearch(self.name, trials, list(waits.values()), lambda edit: 1.0, order).search().changes
             return None if found is None else in_order(_needed(trials, [*order, *found]))
         finally:
             trials.until = until
+
+    def _waits_of_one(self, trials: RepairSearch, offered: list[Edit]) -> Changes | None:
+        """The waits for all phases that one execution with the outcome that is wanted allows, beside all other changes:
+        of all these those that are needed, if they are right. None if they are not, or there is no time."""
+        order, waits = _strongest(offered)
+        try:
+            for execution in self._as_wanted():
+                found = phase_waits(execution, waits)
+                if found and trials.is_right(order.union(found)):
+                    return in_order(_needed(trials, [*order, *found]))
+        except BudgetSpent:
+            pass
+        return None
+
+    def _as_wanted(self) -> Iterator[Execution]:
+        """An execution of the bare text with the outcome that is wanted, for each model."""
+        steps = parsed(self.name, self.bare.text)
+        wanted = steps.test.condition if steps.test.quantifier is Quantifier.FORALL else Not(steps.test.condition)
+        test = replace(steps.test, finding=None, quantifier=Quantifier.EXISTS, condition=wanted)
+        for model in self.models:
+            answer = api.judge(replace(steps, test=test), model, self.options, findings=False)
+            execution = None if answer.witness is None else execution_of(answer.witness)
+            if execution is not None:
+                yield execution
 
     def _trials(self, before: AnswersOfTest, seconds: float, queries: KeptQueries) -> RepairSearch:
         name, models, options = self.name, self.models, self.options
@@ -255,6 +275,23 @@ class _Synchronizing:
             reason,
             decided=decided,
         )
+
+
+def _strongest(offered: Sequence[Edit]) -> tuple[frozenset[Edit], dict[tuple[Any, ...], Edit]]:
+    """Of the changes of one place, the strongest of each kind: those that wait for no other thread; and the waits, by
+    thread, instruction, object and parity. Without new arrivals: beside those that there are, they are too many."""
+    strongest: dict[tuple[Any, ...], Edit] = {}
+    waits: dict[tuple[Any, ...], Edit] = {}
+    for edit in offered:
+        phase = WAIT.search(edit.text)
+        if edit.more or "tcgen05.commit" in edit.text:
+            continue
+        if phase is not None:
+            kinds, kind = waits, (*edit.group[:2], *phase.groups())
+        else:
+            kinds, kind = strongest, edit.group
+        kinds[kind] = max(kinds.get(kind, edit), edit, key=lambda it: it.cost)
+    return frozenset(strongest.values()), waits
 
 
 def _needed(trials: RepairSearch, changes: Sequence[Edit]) -> list[Edit]:
