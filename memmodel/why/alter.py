@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
-from memmodel.base.labels import Label
+from memmodel.base.labels import Label, Signal
 from memmodel.base.points import Point
 from memmodel.base.relations import RELATION_ROWS, BaseRelation
 from memmodel.base.rows import Rows, bits, closure, rows_of
@@ -175,7 +175,7 @@ class AlteredPart(FixedPart):
 
     def _in_order(self, rows: Rows) -> None:
         """Program order of new events: after what is before the one that they stand beside, and so on."""
-        new = range(self.original.count, self.count)
+        new = [n for n in range(self.original.count, self.count) if not isinstance(self.events[n].label, Signal)]
         for event in new:
             known = self._reached[event]
             if "po" not in known:

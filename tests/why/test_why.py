@@ -638,6 +638,36 @@ exists (P1:r == 2)
 """
 
 
+OPERAND_OVERWRITTEN = """PTX operand-overwritten
+.tensor .b32 t = 0;
+.shared .align 16 .u32 sa[4] = {1};
+.shared .align 16 .u32 sb[4] = {1};
+.shared .align 8 .b64 empty = mbarrier(1);
+thread P0 @ cta 0, gpu 0 {
+    mov.u64 %da, sa;
+    mov.u64 %db, sb;
+    mov.u32 %i, 0x8100010;
+    mov.pred %z, 0;
+    tcgen05.mma.cta_group::1.kind::f16 [t], %da, %db, %i, %z;
+    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [empty];
+    bar.sync 0;
+}
+thread P1 @ cta 0, gpu 0 {
+    bar.sync 0;
+    st.shared.u32 [sa], 2;
+}
+exists (t == 2)
+"""
+
+
+def test_a_fence_is_asked_for_behind_the_wait_for_a_completion() -> None:
+    """The signal of a commit is in no program order: what stands behind the commit need not come after the product."""
+    obstacles = [it for story in api.explain(OPERAND_OVERWRITTEN).stories for it in story.obstacles]
+    assert {it.reason for it in obstacles} == {Reason.NOT_WAITED, Reason.NO_PROXY_FENCE}
+    fences = [it.repair for it in obstacles if it.reason is Reason.NO_PROXY_FENCE]
+    assert fences and not any("after a" in repair or "before g" in repair for repair in fences)
+
+
 def test_what_is_missing_does_not_order_both_ways() -> None:
     """A wait for the copy in front of the read and a hand-over from the read to the copy forbid the outcome together:
     nothing can be before itself."""
