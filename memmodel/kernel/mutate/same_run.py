@@ -331,10 +331,13 @@ def _relabelled(change: Mutation) -> dict[Label, Label]:
     for old, new in zip(before, after, strict=True):
         mine, others = _labels_of(old), _labels_of(new)
         names = [name for name in mine if mine[name] != others.get(name)]
-        if any(isinstance(mine[name], GroupWait | Issue) for name in names):
+        if type(old) is not type(new) or mine.keys() != others.keys():
             return {}
         step: Any = old
-        if type(old) is not type(new) or replace(step, **{name: others[name] for name in names}) != new:
+        if (
+            any(isinstance(mine[name], GroupWait | Issue) for name in names)
+            or replace(step, **{name: others[name] for name in names}) != new
+        ):
             return {}
         labels += [(mine[name], others[name]) for name in mine]
     known = dict(labels)

@@ -44,6 +44,9 @@ from memmodel.ptx.module.syntax import PtxFunction, PtxModule
 LEAST = 60.0
 """Seconds that one mutant may take, if the budget of all has them left."""
 
+INTERRUPTED = "interrupted"
+"""Why a mutant was not judged, where a signal came before its turn."""
+
 
 @dataclass(slots=True)
 class MutationTable:
@@ -63,7 +66,8 @@ class MutationTable:
 
     @property
     def partial(self) -> bool:
-        """True if the time ran out before every mutant was judged, or before it was known what can go together."""
+        """True if the time ran out, or a signal came, before every mutant was judged, or before it was known what can
+        go together."""
         return self.count(Noticed.LATE) > 0 or self.minimum is None or self.minimum.late
 
     @property
@@ -94,7 +98,7 @@ def mutation_table(
     ignored of the kernel.
 
     `on_verdict`: is given the verdict on the kernel itself, before. `budget`: of all together; what is left then is
-    listed as not judged.
+    listed as not judged, and so is what is left when a signal interrupts the work on mutants.
     """
     until, by_instruction = monotonic() + budget.seconds, ignoring is not None and ignoring.anything
     readings = reading_models() if model.name == DEFAULT_MODEL else ()
@@ -110,6 +114,7 @@ def mutation_table(
     changes = tuple(mutations(entry, miscounts=False) if together else copies_together(mutations(entry)))
     table = MutationTable(base, runs=kernel.runs)
     results: dict[int, MutantResult] = {}
+    late = ""
     try:
         order = table.order = LaunchOrder.of(kernel.representative)
         masking = KnownFindings(kernel, model, order)
@@ -129,7 +134,11 @@ def mutation_table(
             table.minimum = _minimum(work, [results[number] for number in range(len(changes))], same, together=together)
     except BudgetSpent:  # what is missing is listed as not judged
         pass
-    table.results = [results.get(number, MutantResult(change, Noticed.LATE)) for number, change in enumerate(changes)]
+    except KeyboardInterrupt:  # what was judged until then is worth more than nothing
+        late = INTERRUPTED
+    table.results = [
+        results.get(number, MutantResult(change, Noticed.LATE, late)) for number, change in enumerate(changes)
+    ]
     return table
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
-from helpers.kernel.samples import NEIGHBOUR, ROUNDS, entry, launch, module
+from click.testing import CliRunner
+from helpers.kernel.samples import NEIGHBOUR, ROUNDS, entry, kernel_text, launch, module
 
 from memmodel.cat.load import load_model
+from memmodel.cli.app import app
 from memmodel.cli.exits import Exit
 from memmodel.cli.kernels.mutations import exit_code
+from memmodel.cli.process import Interrupted
 from memmodel.errors import BudgetSpent
 from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judge, judge_case
@@ -195,6 +200,24 @@ def test_where_the_time_runs_out_the_rest_is_not_judged(monkeypatch: pytest.Monk
         ("bar.sync", Necessity.NEEDLESS),
     ]
     assert made.synchronizations[0].without == "the time ran out" and made.minimum is None
+
+
+def test_a_report_that_is_interrupted_has_what_was_judged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def ended(*_: object) -> None:
+        raise Interrupted(signal.SIGTERM)
+
+    monkeypatch.setattr("memmodel.kernel.mutate.incremental.judged_alone", ended)
+    (tmp_path / "k.ptx").write_text(kernel_text(HALVES))
+    described = {"grid": [1, 1, 1], "block": [64, 1, 1], "params": [{"name": "p", "type": "ptr", "bytes": 65536}]}
+    (tmp_path / "l.json").write_text(json.dumps(described))
+    files = {name: tmp_path / name for name in ("page.html", "data.json")}
+    words = ["kernel", f"{tmp_path / 'k.ptx'}", "--launch", f"{tmp_path / 'l.json'}"]
+    words += ["--report", f"{files['page.html']}", "--json", f"{files['data.json']}"]
+    answer = CliRunner().invoke(app, words)
+    assert answer.exit_code == Exit.UNDECIDED and "2 not judged" in answer.output, answer.output
+    assert "2 not judged" in files["page.html"].read_text()
+    needs = [(it["need"], it["without"]) for it in json.loads(files["data.json"].read_text())["synchronizations"]]
+    assert needs[:2] == [("not judged", "interrupted")] * 2 and needs[2][0] == "needless here"
 
 
 def test_a_process_that_is_killed_costs_its_own_change(monkeypatch: pytest.MonkeyPatch) -> None:
