@@ -55,12 +55,16 @@ what other ones leave is taken as unknown.
 # ---- groups ------------------------------------------------------------------------------------------------------
 
 
-def commit_group(op: CommitGroup) -> Blocking:
+def commit_group(interpreter: Interpreter, op: CommitGroup) -> Blocking:
     """What each lane issued since its last commit becomes a group."""
+    number = interpreter.instruction.number
 
     def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        groups = warp.tracks[op.track]
+        if any(groups.open[lane] for lane in lanes):
+            machine.run.closes.add(number)
         for lane in lanes:
-            warp.tracks[op.track].commit(lane)
+            groups.commit(lane)
         return True
 
     return run

@@ -358,7 +358,8 @@ class Interpreter:
         return counted(run, op) if counts_registers(op) else run
 
     def _commit(self, op: CommitGroup) -> Blocking:
-        return counted(commit_group(op), op) if counts_registers(op) else commit_group(op)
+        commit = commit_group(self, op)
+        return counted(commit, op) if counts_registers(op) else commit
 
     def _wait_for_groups(self, op: WaitForGroups) -> Blocking:
         wait = wait_for_groups(self, op)

@@ -47,6 +47,7 @@ from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.verdict import FindingKey, KernelFinding
 from memmodel.kernel.trace.objects import ObjectStep
+from memmodel.program.expressions import Const
 from memmodel.program.ops import Assign, CommitGroup, Emit, UndefinedIf, WaitForGroups
 from memmodel.program.warp_ops import Note
 from memmodel.ptx.module.syntax import PtxInstruction
@@ -130,12 +131,16 @@ class SameRun:
         removed = self._removed([it for it in changes if not commits(it.instruction)])
         return removed is not None and not removed.undefined
 
-    def apart(self, change: Mutation, others: Sequence[Mutation], lines: Collection[int]) -> bool:
-        """True if what is wrong with a kernel with a change, in these lines, still is without idle instructions: they
-        work on other mbarrier objects, and stand elsewhere."""
+    def stays_broken(self, change: Mutation, lines: Collection[int], others: Sequence[Mutation]) -> bool:
+        """True if what is wrong with a kernel with a change, in these lines, still is with other removals: of what
+        orders, of an inval, of idle mbarrier objects. What is wrong stands elsewhere, and is not about these objects.
+        """
+        more = [it for it in others if not self.only_orders(it)]
+        objects = [it for it in more if not _invalidates(it.instruction)]
         mine = {id(log) for log in self._logs.get(change.instruction.number, ())}
-        theirs = {id(log) for it in others for log in self._logs.get(it.instruction.number, ())}
-        return mine.isdisjoint(theirs) and not any(it.instruction.line in lines for it in others)
+        theirs = {id(log) for it in objects for log in self._logs.get(it.instruction.number, ())}
+        elsewhere = not any(it.instruction.line in lines for it in more)
+        return elsewhere and mine.isdisjoint(theirs) and (not more or self.idle(more))
 
     def new_in(self, other: JudgedRun) -> list[KernelFinding] | None:
         """The same for a run of a changed kernel in which the same threads do the same events; None for another one."""
@@ -152,7 +157,8 @@ class SameRun:
         else in it. By the theorem of `docs/kernels-theorem.md` it speaks for every schedule, as far as the conditions
         hold that the judgement looks at.
         """
-        execution = self._execution(self._reached(changes)) if self.does_the_same(changes) else None
+        reached = [it for it in self._reached(changes) if not commits(it.instruction)]
+        execution = self._execution(reached) if self.does_the_same(changes) else None
         if execution is None:
             return None
         gone = execution.frame.gone if isinstance(execution.frame, LessEvents) else 0
@@ -180,12 +186,20 @@ class SameRun:
         steps = lowered(change.instruction).ops
         if any(isinstance(it, Emit | CommitGroup | WaitForGroups) and counts_registers(it) for it in steps):
             return False
+        if commits(change.instruction):
+            return change.instruction.number not in self._run.run.closes and self._waits_for_all
         for log in self._logs.get(change.instruction.number, ()):
             lives = {step.life for step in log if step.event.at == change.instruction.number}
             last = _invalidates(change.instruction) and not any(step.life > min(lives) for step in log)
             if not last and not all(step.event.at in removals for step in log):
                 return False
         return self._leaves_run(change) or self._action(change) is not None
+
+    @cached_property
+    def _waits_for_all(self) -> bool:
+        """True if every wait for groups waits for all of them, so that it is the same beside fewer empty ones."""
+        waits = (it for each in self._run.body for it in lowered(each).ops if isinstance(it, WaitForGroups))
+        return all(it.pending in (None, Const(0)) for it in waits if not counts_registers(it))
 
     def _flags(self, changes: Sequence[Mutation]) -> Flags | None:
         """The flags of the execution that the run is; None if it is none."""

@@ -170,14 +170,12 @@ def _stays_broken(
     lines: Mapping[int, Sequence[int]],
     same: SameRun | None,
 ) -> bool:
-    """True if the kernel with some changes, which is wrong, still is with other removals: with those that take order
-    away, and without mbarrier objects that nobody waits for, if the error is not about these. `lines`: of the errors
-    of single changes, by instruction."""
-    idle = [it for it in others if same is None or not same.only_orders(it)]
-    if not idle or same is None:
-        return not idle
+    """True if the kernel with some changes, which is wrong, still is with other removals. `lines`: of the errors of
+    single changes, by instruction."""
     change, number = changes[0], changes[0].instruction.number
-    return len(changes) == 1 and number in lines and same.apart(change, idle, lines[number]) and same.idle(idle)
+    if same is not None and len(changes) == 1 and number in lines:
+        return same.stays_broken(change, lines[number], others)
+    return all(same is not None and same.only_orders(it) for it in others)
 
 
 def _shown(work: MutantWork, changes: Sequence[Mutation], same: SameRun | None) -> bool:

@@ -95,6 +95,8 @@ class LaunchTrace:
     """By the number of an instruction with an assumption, when each thread first came to it."""
     executed: set[int] = field(default_factory=set)
     """The numbers of the instructions that some lane executed, and of the branches that some lane came to."""
+    closes: set[int] = field(default_factory=set)
+    """The numbers of the commits that closed a group of which some lane had issued something."""
     instructions: int = 0
     """How many instructions lanes have executed."""
     elected: bool = False

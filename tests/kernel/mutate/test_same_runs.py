@@ -165,3 +165,13 @@ def test_copies_of_maps_by_their_fences_are_weakened_in_the_run() -> None:
         ".gpu becomes .cluster",
         ".gpu becomes .cta",
     ]
+
+
+def test_a_commit_of_nothing_changes_no_run() -> None:
+    """Of the two groups one is empty. A wait that leaves a group open counts the empty ones, too."""
+    copy = "cp.async.ca.shared.global [%r3], [%d0], 4;\ncp.async.commit_group;\ncp.async.commit_group;\n"
+    for left, covered in ((0, [False, True]), (1, [False, False])):
+        read = module(f"{copy}cp.async.wait_group {left};\ncp.async.wait_group 0;\nld.shared.u32 %r5, [%r3];\n")
+        runs = SameRuns(judged(read, entry(read), launch()), MODEL)
+        removals = [it for it in mutations(entry(read)) if it.what == REMOVED]
+        assert [runs.cover(it) for it in removals[:2]] == covered
