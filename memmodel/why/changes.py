@@ -198,8 +198,7 @@ class Changes:
         """Where something may be added: around the ends of links, and around the two accesses."""
         places: dict[tuple[int, bool], None] = {}
         for link in self.links:
-            if not isinstance(self.events[link.first].label, Signal):
-                places[self.flow.in_po(link.first), False] = None
+            places[self.flow.in_po(link.first), False] = None
             places[self.flow.in_po(link.second), True] = None
         for event in self.pair or ():
             if self.events[event].point.thread is not None:
@@ -349,7 +348,7 @@ class Changes:
         for link in self.links:
             if isinstance(self.events[link.first].label, Signal):
                 issue = self.flow.in_po(link.first)
-                arrive = Inserted(issue, Mbarrier(Action.ARRIVE, Sem.RELEASE, self._scope(link, issue)))
+                arrive = Inserted(issue, Mbarrier(Action.ARRIVE, Sem.RELEASE, self._scope(link, issue)), after=True)
                 edges = (("mbarobs", self.count, link.second),)
                 yield Change(
                     Reason.NOT_TRANSITIVE, Alteration((), (arrive,), edges), link.first, link.second, "", 1, 5.0

@@ -83,6 +83,8 @@ REASONS = {
     "async/tcgen05/T3-no-wait": Reason.TCGEN05_WAIT,
     "async/tcgen05/T5-no-fence": Reason.TCGEN05_FENCE,
     "async/tcgen05/T10-between": Reason.TCGEN05_COMMIT,
+    "async/tcgen05/T10-st": Reason.TCGEN05_WAIT,
+    "async/readings/D3-remote-fence": Reason.PROXY_FENCE_CTA,
     "isa/MP+red": Reason.REDUCTION,
     "shapes/MP+rel.cta+acq.gpu@two-ctas": Reason.SCOPES,
     "shapes/MP+rlx.gpu+acq.gpu@two-ctas": Reason.RELAXED,
