@@ -144,8 +144,11 @@ class _Synchronizing:
         trials.judge = judge
         alone = [edit for edit in self._alone() if trials.carry.legal(edit)]
         offered = alone + [edit for edit in self._between(before) if trials.carry.legal(edit)]
-        known = self._known(trials, offered, seconds) or self._waits_of_one(trials, offered)
-        known = known or self._waits_first(trials, offered, seconds)
+        known = self._known(trials, offered, seconds)
+        if known is None:
+            sets = self._waits_of_one(trials, offered), self._waits_first(trials, offered, seconds)
+            right = [changes for changes in sets if changes is not None]
+            known = min(right, key=lambda changes: sum(self._price(edit, base) for edit in changes), default=None)
         # Explanations lead to waits for what later executions show, too.
         offered = list(dict.fromkeys((*offered, *(known or ()))))
         search = CheapestSearch(self.name, trials, offered, lambda edit: self._price(edit, base))
