@@ -5,6 +5,8 @@ In: module, entry, launch, model, options. Out: `KernelCase`, which runs the lau
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from time import process_time
 
@@ -29,9 +31,10 @@ class CheckOptions:
     models, by the name of the reading and its answer. `until_finding`: stop at the first serious finding that is not
     `known`, and also if all of `mended` are still found; readings are asked only if there is neither a finding nor
     anything open. `before_model`: then, stop before the model is asked where the run itself shows such a finding.
-    `any_grid`, `any_trips`: say whether the verdict holds beyond the launch; `by_proof`: without judging other
-    launches. `unwritten`: find reads of shared memory that nothing writes. `depends`: say on which readings the verdict
-    may depend, if none is asked. `by_instruction`: report each instruction that takes part in a race; otherwise one of
+    `known_to`: findings that do not count, by the name of a reading, which is then asked for others only. `any_grid`,
+    `any_trips`: say whether the verdict holds beyond the launch; `by_proof`: without judging other launches.
+    `unwritten`: find reads of shared memory that nothing writes. `depends`: say on which readings the verdict may
+    depend, if none is asked. `by_instruction`: report each instruction that takes part in a race; otherwise one of
     those that are alike.
     """
 
@@ -51,6 +54,7 @@ class CheckOptions:
     by_instruction: bool = False
     depends: bool = False
     before_model: bool = False
+    known_to: Mapping[str, AbstractSet[object]] | None = None
 
 
 @dataclass(slots=True)

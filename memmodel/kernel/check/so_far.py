@@ -117,7 +117,7 @@ class VerdictSoFar:
         """The numbers of the instructions that the runs have executed."""
         self._first: LaunchTrace | None = None
         self._runs: dict[int, RunJudge] = {}
-        self._readings = OtherReadings(options.readings)
+        self._readings = OtherReadings(options.readings, options.known_to)
         self._unread: list[tuple[JudgedRun, frozenset[int]]] = []
         """Judged runs about which no reading was asked yet."""
 

@@ -82,6 +82,7 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
             continue
         work.check_time()
         new = [] if number in quiet else same.new_findings(change)
+        new = work.runs.new_findings([change]) if new == [] else new
         if new:
             yield number, MutantResult(change, *fate_of([finding.key for finding in new], work.base.known_keys))
         else:  # a change about which nothing is known yet would spoil the others
@@ -125,7 +126,8 @@ def _groups(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator
 
     def shows(members: Sequence[int]) -> bool:
         work.check_time()
-        return same.shows([work.changes[number] for number in members])
+        changes = [work.changes[number] for number in members]
+        return same.shows(changes) or bool(work.runs.new_findings(changes))
 
     while numbers:
         group = largest(numbers, lambda members: len(members) == 1 or not shows(members))

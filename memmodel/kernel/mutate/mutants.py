@@ -111,7 +111,9 @@ class MutantWork:
         none. Raises InputError, BudgetSpent.
         """
         known, early = self.base.known_keys, self.before_model
-        options = CheckOptions(SCHEDULES, until_finding=True, known=known, readings=self.readings, before_model=early)
+        options = CheckOptions(
+            SCHEDULES, until_finding=True, known=known, readings=self.readings, before_model=early, known_to=self.known
+        )
         case, budget = KernelCase(self.module, mutant, self.launch, self.model, options), self.left()
         with Limits(available(budget)):
             judged = self.runs.judged(case, self._changes(mutant))

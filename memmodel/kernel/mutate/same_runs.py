@@ -14,6 +14,7 @@ from memmodel.kernel.check.case import KernelCase
 from memmodel.kernel.check.so_far import JudgedKernel, VerdictSoFar
 from memmodel.kernel.mutate.mutations import Mutation
 from memmodel.kernel.mutate.same_run import SameRun
+from memmodel.kernel.order.verdict import KernelFinding
 
 
 class SameRuns:
@@ -21,7 +22,15 @@ class SameRuns:
 
     def __init__(self, kernel: JudgedKernel, model: Model) -> None:
         judged = kernel.judged if all(it.judgement.flags is not None for it in kernel.judged) else ()
-        self._runs = [SameRun(it.run, model, it.judgement.flags) for it in judged if it.judgement.flags is not None]
+        known = kernel.verdict.known_keys
+        runs = [(it.run, it.judgement.flags) for it in judged]
+        self._runs = [SameRun(run, model, flags, known) for run, flags in runs if flags is not None]
+        events = [sum(len(thread.events) for thread in run.run.threads) for run, _ in runs]
+        self._longer = [same for same, count in zip(self._runs, events, strict=True) if count > events[0]]
+
+    def new_findings(self, changes: Sequence[Mutation]) -> list[KernelFinding]:
+        """What a flag reports of the kernel with these changes in a run in which more is executed than in the first."""
+        return next((found for run in self._longer if (found := run.new_findings(*changes))), [])
 
     def cover(self, change: Mutation) -> bool:
         """True if the verdict on the kernel with a change follows from these runs, but for what stays open in them."""

@@ -181,4 +181,6 @@ def _stays_broken(
 def _shown(work: MutantWork, changes: Sequence[Mutation], same: SameRun | None) -> bool:
     """True if the run of the kernel shows that something is wrong with these changes. Raises BudgetSpent."""
     work.check_time()
-    return bool(work.masking.masked(changes)) or (same is not None and same.shows(changes))
+    if bool(work.masking.masked(changes)) or (same is not None and same.shows(changes)):
+        return True
+    return bool(work.runs.new_findings(changes))

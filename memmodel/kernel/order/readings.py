@@ -5,7 +5,8 @@ In: models, runs with what the default model says of them. Out: `KernelReading`s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from memmodel.base.labels import InitialWrite
 from memmodel.base.resources import DEFAULT_MODEL
@@ -23,10 +24,15 @@ class OtherReadings:
 
     The first run and small runs are judged under all readings. The others are judged under those that the verdict
     depends on: the readings with the fewest findings, until each finding is gone under one of them.
+
+    `known`: findings that do not count, by the name of a reading: a reading that reports no other is not asked, where
+    the model itself finds nothing that a reading may not find.
     """
 
-    def __init__(self, models: Sequence[tuple[str, str, Model]]) -> None:
-        self.models = models
+    def __init__(
+        self, models: Sequence[tuple[str, str, Model]], known: Mapping[str, AbstractSet[object]] | None = None
+    ) -> None:
+        self.models, self._known = models, known
         self._default: dict[object, KernelFinding] = {}
         self._others: list[dict[object, KernelFinding]] = [{} for _ in models]
         self._compared: list[set[object]] = [set() for _ in models]
@@ -39,7 +45,7 @@ class OtherReadings:
         if not self.models:
             return
         defaults = {identity(finding): finding for finding in judged.findings}
-        different = _different(run, chosen, judged) if any(self._asked) else None
+        different = _different(run, chosen, judged, self._known) if any(self._asked) else None
         self._default = defaults | self._default
         for number, (name, _, model) in enumerate(self.models):
             if self._asked[number]:
@@ -73,7 +79,9 @@ class OtherReadings:
         return readings
 
 
-def _different(run: RunJudge, chosen: frozenset[int], judged: Judgement) -> frozenset[str] | None:
+def _different(
+    run: RunJudge, chosen: frozenset[int], judged: Judgement, known: Mapping[str, AbstractSet[object]] | None
+) -> frozenset[str] | None:
     """The readings whose flags report other pairs of events than the default model's; None where this is not known
     without asking all of them. Then the model, a reading and the report must speak of the same execution: the run as it
     is, in which no fence.sc has a place among others, and no source of a strong read is left out.
@@ -84,8 +92,20 @@ def _different(run: RunJudge, chosen: frozenset[int], judged: Judgement) -> froz
     if not run.is_certain(chosen):
         return None
     rules = {check.name for check in flags.model.flags}
-    each = flags.more_with_readings(rules if judged.findings else frozenset())
-    return frozenset(name for name, pairs in each if run.counting(pairs))
+    if known is None or any(not finding.harmless for finding in judged.findings):
+        each = flags.more_with_readings(rules if judged.findings else frozenset())
+        return frozenset(name for name, pairs in each if run.counting(pairs))
+    each = flags.more_with_readings()
+    return frozenset(name for name, pairs in each if not _identities(run, pairs) <= known.get(name, frozenset()))
+
+
+def _identities(run: RunJudge, pairs: Mapping[str, list[tuple[int, int]]]) -> set[object]:
+    """The findings that pairs make which flags report, as far as their rules and instructions tell."""
+    found = set[object]()
+    for rule, *ends in run.counting(pairs):
+        events = [end for end in dict.fromkeys(ends) if not isinstance(run.graph.points[end].label, InitialWrite)]
+        found.add((rule, tuple(sorted(run.graph.origins[event].at for event in events))))
+    return found
 
 
 def possible_readings(run: RunJudge, judgement: Judgement) -> PossibleReadings:

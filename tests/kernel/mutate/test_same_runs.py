@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -74,6 +75,12 @@ def said(kernel: JudgedKernel) -> object:
     return {it.key for it in verdict.findings}, findings_of_readings(verdict, READINGS)
 
 
+def needing(kernel: JudgedKernel, known: dict[str, set[object]]) -> set[str]:
+    """The readings that find something which is not known of them."""
+    found = findings_of_readings(kernel.verdict, READINGS)
+    return {name for name in found if not found[name] <= known[name]}
+
+
 def with_all(function: PtxFunction, changes: tuple[Mutation, ...]) -> PtxFunction:
     for change in changes:
         function = change.of(function)
@@ -93,6 +100,8 @@ def test_the_verdict_is_that_of_runs_of_their_own(body: str) -> None:
     read = module(body)
     kernel = judged(read, entry(read), launch())
     runs, followed = SameRuns(kernel, MODEL), 0
+    known = findings_of_readings(kernel.verdict, READINGS)
+    only_others = replace(OPTIONS, known_to=known)
     for changes in sets(mutations(entry(read))):
         mutant = with_all(entry(read), changes)
         of_runs = runs.judged(KernelCase(read, mutant, launch(), MODEL, OPTIONS), changes)
@@ -105,6 +114,8 @@ def test_the_verdict_is_that_of_runs_of_their_own(body: str) -> None:
         if not own.verdict.serious:  # what is undefined may end in several ways
             assert said(of_runs) == said(own), changes
             assert bool(of_runs.verdict.open) is bool(own.verdict.open), changes
+            briefly = runs.judged(KernelCase(read, mutant, launch(), MODEL, only_others), changes)
+            assert briefly is not None and needing(briefly, known) == needing(own, known)
     assert followed > 4
 
 
