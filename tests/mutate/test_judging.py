@@ -155,7 +155,7 @@ def test_labels_bound_each_expression_from_above_and_from_below(path: str) -> No
                 assert not sum(1 << b for b, when in row.items() if when) & ~high, node
                 assert not low & ~sum(1 << b for b, when in row.items() if when == every), node
                 sure += low.bit_count()
-    assert sure > 20 or not lanes
+    assert sure or not lanes
 
 
 def test_a_label_of_each_kind_is_enough() -> None:

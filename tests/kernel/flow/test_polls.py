@@ -6,7 +6,7 @@ import pytest
 from helpers.kernel.samples import entry, judged, kernel_text
 
 from memmodel.isa.lowered import body_of
-from memmodel.kernel.flow.polling import _succeeding
+from memmodel.kernel.flow.polling import _succeeding, complaints
 from memmodel.ptx.module.reader import parse_module
 from memmodel.source import Source
 
@@ -363,3 +363,11 @@ DONE:
 def test_a_parity_that_the_answer_changes(parity: str, word: str) -> None:
     """After a failure the loop tests the other parity, which succeeds at once."""
     assert judged(OTHER_PARITY.format(parity=parity)).word == word
+
+
+def test_a_parity_that_each_round_computes_anew_in_two_steps() -> None:
+    parity = "and.b32 %r8, %r0, 64;\nshr.u32 %r7, %r8, 6;"
+    function = entry(parse_module(Source("k.ptx", kernel_text(OTHER_PARITY.format(parity=parity)))))
+    opcodes = [does.instruction.opcode for does in body_of(function)]
+    test = next(number for number, opcode in enumerate(opcodes) if opcode.startswith("mbarrier.try_wait"))
+    assert complaints(function, [test]) == []

@@ -1,0 +1,44 @@
+"""The parameters of a launch that are addresses, and the numbers that it gives."""
+
+from __future__ import annotations
+
+from helpers.kernel.samples import HEAD, entry
+
+from memmodel.kernel.all_sizes.launch_numbers import number_of, pointers
+from memmodel.kernel.all_sizes.parameters import ParamPart
+from memmodel.kernel.launch import parse_launch
+from memmodel.ptx.module.reader import parse_module
+from memmodel.source import Source
+
+TEXT = f"""{HEAD}
+.visible .entry k(.param .u64 p, .param .u64 n, .param .align 8 .b8 s[24])
+{{
+ret;
+}}
+"""
+LAUNCH = {
+    "grid": [1, 1, 1],
+    "block": [32, 1, 1],
+    "params": [
+        {"name": "p", "type": "ptr", "address": "0x100000000", "bytes": 64},
+        {"name": "n", "type": "u64", "value": 7},
+        {
+            "name": "s",
+            "type": "bytes",
+            "fields": [
+                {"offset": 0, "type": "u64", "value": 3},
+                {"offset": 8, "type": "ptr", "address": "0x200000000", "bytes": 64},
+                {"offset": 16, "type": "u32", "value": 5},
+            ],
+        },
+    ],
+}
+
+
+def test_addresses_of_buffers_are_told_from_numbers_of_their_size() -> None:
+    """A number that a loop counts to is no address, of 64 bits either."""
+    k = entry(parse_module(Source("k.ptx", TEXT)))
+    launch = parse_launch(LAUNCH)
+    assert pointers(k, launch) == {ParamPart("p", 0, 8), ParamPart("s", 8, 8)}
+    numbers = [ParamPart("n", 0, 8), ParamPart("s", 0, 8), ParamPart("s", 16, 4)]
+    assert [number_of(k, launch, part) for part in numbers] == [7, 3, 5]
