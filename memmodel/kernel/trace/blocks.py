@@ -16,6 +16,10 @@ from memmodel.program.fields import NOTHING, Bits
 REMEMBERED = 1 << 26
 """Bytes of memory whose contents are held; those of larger memory are unknown."""
 
+AT_ONCE = 1 << 20
+"""Bytes of memory that are held at once; those of larger memory as far as they are written. A buffer of which no size
+is given has REMEMBERED bytes, and a kernel writes few of them."""
+
 
 class AlignedVariable(NamedTuple):
     """Where a variable begins and ends in a block, its `.align`, its name."""
@@ -71,7 +75,7 @@ class Block:
 
     def load(self, at: int, size: int) -> int | None:
         """The bytes at an offset as a number; None if one of them is not known."""
-        if self.known is None or self.known.find(0, at, at + size) >= 0:
+        if self.known is None or at + size > len(self.known) or self.known.find(0, at, at + size) >= 0:
             return None
         return int.from_bytes(self.data[at : at + size], "little")
 
@@ -99,7 +103,7 @@ class Block:
 
     def write(self, at: int, content: bytes) -> None:
         """Known bytes at an offset. What is stored in very large memory is not remembered."""
-        known = self._room() if self.known is None else self.known
+        known = self._room(at + len(content))
         if known is not None:
             self.data[at : at + len(content)] = content
             known[at : at + len(content)] = b"\1" * len(content)
@@ -107,7 +111,7 @@ class Block:
     def put(self, at: int, content: bytes, known: bytes) -> None:
         """Bytes at an offset, of which some are known."""
         if any(known):
-            room = self._room() if self.known is None else self.known
+            room = self._room(at + len(content))
             if room is not None:
                 self.data[at : at + len(content)] = content
                 room[at : at + len(content)] = known
@@ -116,20 +120,25 @@ class Block:
 
     def forget(self, at: int, size: int) -> None:
         """Bytes that are no longer known."""
-        if self.known is not None:
-            self.known[at : at + size] = bytes(size)
+        if self.known is not None and at < len(self.known):
+            end = min(at + size, len(self.known))
+            self.known[at:end] = bytes(end - at)
 
     def copy(self, at: int, source: Block, begin: int, size: int) -> None:
         if source.known is None:
             self.forget(at, size)
             return
-        known = self._room() if self.known is None else self.known
+        known = self._room(at + size)
         if known is not None:
-            self.data[at : at + size] = source.data[begin : begin + size]
-            known[at : at + size] = source.known[begin : begin + size]
+            self.data[at : at + size] = source.data[begin : begin + size].ljust(size, b"\0")
+            known[at : at + size] = source.known[begin : begin + size].ljust(size, b"\0")
 
-    def _room(self) -> bytearray | None:
-        """Room for contents, of which none is known yet; None if the memory is too large."""
-        if self.size <= REMEMBERED:
-            self.data, self.known = bytearray(self.size), bytearray(self.size)
+    def _room(self, end: int) -> bytearray | None:
+        """Which bytes are known, with room for contents up to an end; None if the memory is too large."""
+        held = 0 if self.known is None else len(self.known)
+        if self.size <= REMEMBERED and (self.known is None or held < end):
+            whole = self.size if self.size <= AT_ONCE else min(self.size, max(end, 2 * held, AT_ONCE))
+            self.known = bytearray() if self.known is None else self.known
+            for content in (self.data, self.known):
+                content.extend(bytes(whole - held))
         return self.known

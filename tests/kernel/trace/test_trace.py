@@ -71,8 +71,11 @@ def _step(random: Random, kept: tuple[Block, Bytes], other: tuple[Block, Bytes])
             kept[1][at : at + size] = other[1].part(begin, size)
 
 
+@pytest.mark.parametrize("at_once", [blocks.AT_ONCE, 2])
 @pytest.mark.parametrize("seed", range(20))
-def test_a_block_remembers_what_a_list_of_bytes_does(seed):
+def test_a_block_remembers_what_a_list_of_bytes_does(seed: int, at_once: int, monkeypatch: pytest.MonkeyPatch):
+    """Memory is held as a whole, or as far as it is written."""
+    monkeypatch.setattr(blocks, "AT_ONCE", at_once)
     random = Random(seed)
     first, second = (block("x"), Bytes([None] * SIZE)), (block("y"), Bytes([None] * SIZE))
     for _ in range(60):
@@ -84,6 +87,17 @@ def test_a_block_remembers_what_a_list_of_bytes_does(seed):
             sure = [byte if bits.known >> 8 * number & 0xFF else None for number, byte in enumerate(_bytes(bits, size))]
             assert sure == listed.part(at, size)
     assert first[0].known is not None and second[0].known is not None
+
+
+def test_large_memory_is_held_as_far_as_it_is_written():
+    large, other = block(size=blocks.REMEMBERED), block("y", size=blocks.REMEMBERED)
+    large.store(0, 4, 7)
+    other.copy(8, large, 2 * blocks.AT_ONCE, 4)  # what was never written
+    assert large.load(0, 4) == 7 and large.load(2 * blocks.AT_ONCE, 4) is None and other.load(8, 4) is None
+    large.forget(2 * blocks.AT_ONCE, 4)
+    assert large.known is not None and len(large.known) == len(large.data) == blocks.AT_ONCE
+    large.store(blocks.REMEMBERED - 4, 4, 9)
+    assert large.load(blocks.REMEMBERED - 4, 4) == 9 and large.load(0, 4) == 7
 
 
 def _bytes(bits: Bits, size: int) -> bytes:
