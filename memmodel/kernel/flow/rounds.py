@@ -127,7 +127,8 @@ def _loads_like(does: LoweredInstruction, other: LoweredInstruction) -> bool:
     """True if two instructions load one word, into one register each, with nothing between word and register."""
     mine, its = does.instruction, other.instruction
     same = mine.guard is None and mine.operands[1:] == its.operands[1:] and len(does.writes) == 1
-    return same and mine.words[0] == its.words[0] == "ld" and mine.words[-1] == its.words[-1]
+    alike = does.row is other.row and does.type == other.type and does.window == other.window
+    return same and alike and does.loads
 
 
 def read_inside(entry: PtxFunction, slot: int, load: int, value: int, around: Known = ()) -> bool:
