@@ -149,10 +149,14 @@ def test_the_program_does_not_notice(
     assert not any(launch.get("block") == [2048, 1, 1] for launch in watched.launches.values())
 
 
-def test_a_module_inside_the_program(built: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_module_inside_the_program(
+    built: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is written when a kernel of it is launched. Its PTX comes from cuobjdump; without that, what to do is said."""
     program = [built / "program", "address", "b", PTX]
-    missing = recorded(capfd, tmp_path / "none", *program)
+    with monkeypatch.context() as patch:
+        patch.setattr("memmodel.kernel.question.binaries.program", lambda name: None)
+        missing = recorded(capfd, tmp_path / "none", *program)
     assert missing.launches == {} and "its container; cuobjdump is needed" in "\n".join(missing.said)
     (built / "bin").mkdir(exist_ok=True)
     script = built / "bin" / "cuobjdump"
