@@ -188,6 +188,8 @@ class SameRun:
             return False
         if commits(change.instruction):
             return change.instruction.number not in self._run.run.closes and self._waits_for_all
+        if all(_action(label) is Action.TEST for label in _labels(change.instruction)):
+            return self._leaves_run(change)
         for log in self._logs.get(change.instruction.number, ()):
             lives = {step.life for step in log if step.event.at == change.instruction.number}
             last = _invalidates(change.instruction) and not any(step.life > min(lives) for step in log)

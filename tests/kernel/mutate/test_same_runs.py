@@ -62,7 +62,25 @@ bar.sync 0;
 cp.async.wait_all;
 """
 FENCED = NEIGHBOUR.format(sync="fence.sc.sys;\nbar.sync 0;\nfence.acq_rel.gpu;\nbar.sync 1;")
-BODIES = {"elected": ELECTED, "copied": COPIED, "fenced": FENCED}
+TWICE = (
+    HANDED_OVER.replace("ld.shared.u32 %r5, [%r2];", "ld.shared.u32 %r5, [%r2];\nbar.sync 0;")
+    + """
+@%p0 mbarrier.init.shared.b64 [%r4], 2;
+bar.sync 0;
+@%p0 mbarrier.arrive.shared.b64 _, [%r4];
+@%p0 st.shared.u32 [%r2+8], 7;
+@%p0 mbarrier.arrive.shared.b64 _, [%r4];
+FIRST:
+mbarrier.try_wait.parity.shared.b64 %p2, [%r4], 0;
+@!%p2 bra FIRST;
+SECOND:
+mbarrier.try_wait.parity.shared.b64 %p2, [%r4], 0;
+@!%p2 bra SECOND;
+ld.shared.u32 %r5, [%r2+8];
+"""
+)
+"""Each of two waits for one phase can go, and not both."""
+BODIES = {"elected": ELECTED, "waits twice": TWICE, "copied": COPIED, "fenced": FENCED}
 
 
 def judged(read: PtxModule, function: PtxFunction, launched: Launch) -> JudgedKernel:
