@@ -372,14 +372,18 @@ class Diagnosing:
 def fence_orders(execution: Execution) -> Iterator[Execution]:
     """The execution in each order of its fence.sc, where it leaves that open."""
     strong = [n for n, e in enumerate(execution.events) if isinstance(e.label, Fence) and e.label.sem is Sem.SC]
-    order, include = execution.relation("sync_fence"), execution.relation("sr")
-    for a in strong:
-        for b in strong:
-            if a < b and include[a] >> b & 1 and not (order[a] >> b & 1 or order[b] >> a & 1):
-                for pair in ((a, b), (b, a)):
-                    yield from fence_orders(with_order(execution, [pair], "sync_fence"))
-                return
-    yield execution
+    include = execution.relation("sr")
+    pairs = [(a, b) for a in strong for b in strong if a < b and include[a] >> b & 1]
+    waiting: list[tuple[Execution, list[tuple[int, int]]]] = [(execution, [])]
+    while waiting:
+        before, chosen = waiting.pop()
+        ordered = with_order(before, chosen, "sync_fence") if chosen else before
+        order = ordered.relation("sync_fence")
+        left = next(((a, b) for a, b in pairs if not (order[a] >> b & 1 or order[b] >> a & 1)), None)
+        if left is None:
+            yield ordered
+        else:
+            waiting += [(ordered, [left[::-1]]), (ordered, [left])]
 
 
 def _subtracts(check: Check, name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from memmodel.repair.fix import fix
 from memmodel.report.why_text import lines_of
 from memmodel.solve import parts as solve_parts
 from memmodel.source import Source
+from memmodel.why.diagnose import fence_orders
 from memmodel.why.explanation import explanation
 from memmodel.why.forbidden import EachByItself, contradictions, minimal, only
 from memmodel.why.records import Explanation, PathStep, Reason
@@ -828,3 +829,18 @@ def test_a_thread_may_wait_before_it_has_done_anything() -> None:
     test = "PTX t\n.shared .u32 x = 0;\nthread P0 @ cta 0, gpu 0 {\n    barrier.cluster.wait;\n}\nexists true\n"
     found = api.explain(test, ask="exists hang")
     assert found.stuck is not None and found.stuck.waiting[0].reason is Reason.COUNT
+
+
+@pytest.mark.parametrize(("threads", "orders"), [(4, 24), (50, None)])
+def test_the_orders_of_many_fences(threads: int, orders: int | None) -> None:
+    """As many as there are; the first one comes at once, however many pairs it has to order."""
+    heads = " | ".join(f"P{number}@cta {number}, gpu 0" for number in range(threads))
+    fences = " | ".join(["fence.sc.gpu"] * threads)
+    report = api.check(f"PTX many\n{{ x = 0; }}\n{heads} ;\n{fences} ;\nexists (x == 0)\n")
+    witness = report.answer.witness
+    execution = None if witness is None else execution_of(witness)
+    assert execution is not None
+    no_order = [0] * len(execution.events)
+    execution = replace(execution, chosen_relations={**execution.chosen_relations, "sync_fence": no_order})
+    each = list(islice(fence_orders(execution), 1 if orders is None else orders + 1))
+    assert len({tuple(it.relation("sync_fence")) for it in each}) == len(each) == (orders or 1)
