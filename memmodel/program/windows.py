@@ -1,30 +1,43 @@
 """The windows of state spaces among the generic addresses of a compiled module.
 
 In: nothing. Out: where each window begins. A generic address that lies in none of them is one of global memory. The
-shared memory of a CTA begins at its rank times 2^24 in the window of its cluster, as in hardware. An address in .const
-is its generic address.
+shared memory of a CTA begins at its rank times 2^24 in the window of its cluster, as in hardware. The local memory of
+each thread has generic addresses of its own, so that an address that another thread made is told apart.
 """
 
 from __future__ import annotations
 
 from memmodel.program.expressions import Apply, Const, Expr, Get
-from memmodel.ptx.vocabulary import PREDICATE, U64
+from memmodel.ptx.vocabulary import PREDICATE, U64, Space
 
 SHARED_WINDOW = 0x7F5A_0000_0000_0000
 PARAM_WINDOW = 0x7F6A_0000_0000_0000
 LOCAL_WINDOW = 0x7F7A_0000_0000_0000
 CONST_WINDOW = 0x0000_7E40_0000_0000
 
-SIZE_BITS = 32
-"""A window has 4 GB."""
+LOCAL_BITS = 26
+"""Bits of an address within the local memory of one thread."""
+
+OWN_LOCAL = "%own_local"
+"""The generic address at which the local memory of a thread begins, as a special register that no program can name."""
 
 RANK_BITS = 24
 """Bits of an address within the shared memory of one CTA."""
 
-STARTS = {"shared": SHARED_WINDOW, "param": PARAM_WINDOW, "local": LOCAL_WINDOW}
-"""What an address of a state space and its generic address differ by, where they do."""
+_STARTS = {
+    Space.SHARED: SHARED_WINDOW,
+    Space.PARAM: PARAM_WINDOW,
+    Space.LOCAL: LOCAL_WINDOW,
+    Space.CONST: CONST_WINDOW,
+}
+_SIZE_BITS = {space: 48 if space is Space.LOCAL else 32 for space in _STARTS}
+"""A window has 4 GB; that of the local memory of all threads is larger."""
 
-_WINDOWS = {**STARTS, "const": CONST_WINDOW}
+
+def is_in(address: int, space: Space) -> bool:
+    """True if a generic address lies in the window of a state space."""
+    windows = (window for window, bits in _SIZE_BITS.items() if address >> bits == _STARTS[window] >> bits)
+    return next(windows, Space.GLOBAL) is space
 
 
 def within(address: Expr, space: str) -> Expr:
@@ -41,16 +54,25 @@ def within(address: Expr, space: str) -> Expr:
     if family == "shared" and part != "cluster":
         own = Apply("add", (Get("%cluster_ctarank"), Const(SHARED_WINDOW >> RANK_BITS)), U64)
         return Apply("eq", (Apply("shr", (address, Const(RANK_BITS)), U64), own), U64)
-    return Apply("eq", (Apply("shr", (address, Const(SIZE_BITS)), U64), Const(_WINDOWS[family] >> SIZE_BITS)), U64)
+    bits, start = _SIZE_BITS[Space(family)], _STARTS[Space(family)]
+    return Apply("eq", (Apply("shr", (address, Const(bits)), U64), Const(start >> bits)), U64)
 
 
 def generic(address: Expr, space: str) -> Expr:
     """The generic address of an address of a state space."""
-    start = STARTS.get(space.partition("::")[0])
-    return address if start is None else Apply("add", (address, Const(start)), U64)
+    start = _start(space)
+    return address if start is None else Apply("add", (address, start), U64)
 
 
 def relative(address: Expr, space: str) -> Expr:
     """The address in a state space of a generic address that lies in its window."""
-    start = STARTS.get(space.partition("::")[0])
-    return address if start is None else Apply("sub", (address, Const(start)), U64)
+    start = _start(space)
+    return address if start is None else Apply("sub", (address, start), U64)
+
+
+def _start(space: str) -> Expr | None:
+    """What an address of a state space and its generic address differ by; None if they are the same."""
+    family = Space(space.partition("::")[0])
+    if family is Space.LOCAL:
+        return Get(OWN_LOCAL)
+    return Const(_STARTS[family]) if family in _STARTS else None

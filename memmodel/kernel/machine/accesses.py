@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Access, Side
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.private_memory import OWN_WINDOWS, REACHES_OWN, note_access, private_step, read_lane
+from memmodel.kernel.machine.private_memory import OWN_WINDOWS, note_access, private_step, read_lane
 from memmodel.kernel.machine.regions.locate import aligned, locator
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
-from memmodel.kernel.machine.state import WIDEST, Blocking, Machine
+from memmodel.kernel.machine.state import REACHES_OWN, WIDEST, Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Get, forgetting
 from memmodel.kernel.machine.values.widths import extended, loaded, sign_bits, together
 from memmodel.kernel.trace.blocks import Block
@@ -268,7 +268,7 @@ def _own(
     """What of their own memory lanes access through generic addresses."""
     if access.pointer.space is not None or access.pointer.window not in REACHES_OWN:
         return dict.fromkeys(lanes)
-    return {lane: machine.private(warp, lane, addresses[lane], access.size) for lane in lanes}
+    return {lane: machine.reached(warp, lane, addresses[lane], access.size) for lane in lanes}
 
 
 def unreduced(value: Expr, unit: int) -> Expr:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import struct
+from collections.abc import Mapping
 from typing import Protocol
 
 from memmodel.errors import InputError
@@ -19,7 +20,7 @@ from memmodel.limits import reserve
 from memmodel.memory.bytes import Instance
 from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.program.warp_ops import OnStack
-from memmodel.program.windows import CONST_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
+from memmodel.program.windows import CONST_WINDOW, is_in
 from memmodel.ptx.module.syntax import Initial, PtxFunction, PtxModule
 from memmodel.ptx.operands import Special
 from memmodel.ptx.vocabulary import Space
@@ -47,6 +48,9 @@ STACK = 1 << 16
 
 MAX_SHARED = 232_448
 """Bytes of shared memory that a CTA can have."""
+
+START_OF: Mapping[Space | None, int] = {Space.CONST: CONST_WINDOW}
+"""What an address in a state space of device memory and its generic address differ by."""
 
 APART = 1024
 """Bytes between two variables, which belong to neither: PTX does not say where variables lie, so that what reaches
@@ -92,7 +96,7 @@ class DeviceMemory:
         self._allocated = 0
         self._module_offset = 0 if launch.left is None else launch.left.module * MODULE_BYTES
         self._buffers()
-        self._module_variables(module)
+        self._module_variables(module, entry)
         self.replicas = self._replicas()
         workspace = Instance(GRID_WORKSPACE, None, Space.GLOBAL, WORKSPACE)
         self.blocks.append(_block(workspace, WORKSPACE_START, WORKSPACE, bytes(WORKSPACE)))
@@ -158,7 +162,7 @@ class DeviceMemory:
                 )
         space, address = self.symbols.get(name, (None, 0))
         if space in (Space.GLOBAL, Space.CONST):
-            variable = self.find(address)
+            variable = self.find(address + START_OF.get(space, 0))
             return None if variable is None else (variable, 0)
         return next(((block, 0) for block in self.blocks if block.instance.name == name), None)
 
@@ -191,15 +195,15 @@ class DeviceMemory:
                 replicas[named[buffer.name or hex(buffer.address)]] = tuple(named[other] for other in buffer.multimem)
         return replicas
 
-    def _module_variables(self, module: PtxModule) -> None:
+    def _module_variables(self, module: PtxModule, entry: PtxFunction) -> None:
         places = {Space.GLOBAL: MODULE_START + self._module_offset, Space.CONST: CONST_WINDOW}
-        for variable in module.variables.values():
+        for variable in (*module.variables.values(), *entry.variables):
             if variable.space not in places:
                 continue
             align = max(variable.align, 16)
             at = -(-places[variable.space] // align) * align
             size = variable.size or 0
-            self.symbols[variable.name] = (variable.space, at)
+            self.symbols[variable.name] = (variable.space, at - START_OF.get(variable.space, 0))
             held = min(size, REMEMBERED)
             reserve(4 * held)
             first_bytes = b"" if variable.initial is None else variable.initial.content
@@ -232,6 +236,7 @@ class DeviceMemory:
             for pointer in initial.addresses:
                 space, address = self.symbols.get(pointer.name, (Space.GENERIC, 0))
                 known = space in (Space.GLOBAL, Space.CONST, None)
+                address += START_OF.get(space, 0) * pointer.generic
                 block.store(pointer.at, pointer.size, address + pointer.addend >> pointer.down if known else None)
 
     def _shared(self, module: PtxModule, entry: PtxFunction) -> int:
@@ -323,9 +328,7 @@ class DeviceMemory:
 
     def is_unmapped(self, address: int | None) -> bool:
         """True if a generic address is in the global state space, and no memory is there."""
-        if address is None or self.find(address) is not None:
-            return False
-        return not any(0 <= address - window < 1 << 32 for window in (SHARED_WINDOW, PARAM_WINDOW, LOCAL_WINDOW))
+        return address is not None and self.find(address) is None and is_in(address, Space.GLOBAL)
 
     def find(self, address: int) -> Block | None:
         """The global memory that has an address."""

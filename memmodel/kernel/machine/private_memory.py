@@ -14,7 +14,6 @@ from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Get, forgetting
 from memmodel.kernel.machine.values.widths import extended
 from memmodel.kernel.trace.blocks import Block
-from memmodel.program.windows import LOCAL_WINDOW
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Window
 
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
 
 OWN_WINDOWS = (Window.LOCAL, Window.PARAM, Window.FUNCTION_PARAM, Window.ANY_PARAM)
 """State spaces whose memory is the thread's own, and parameters of the entry."""
-
-REACHES_OWN = (Window.GENERIC, Window.DATA_OR_LOCAL)
-"""Generic addresses that may be those of local memory."""
 
 
 def read_lane(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int, unit: int, extend: int) -> None:
@@ -75,7 +71,7 @@ def _place(
     machine: Machine, warp: Warp, lane: int, at: int, size: int, window: Window, *, stores: bool
 ) -> tuple[Block, int]:
     """The bytes at an address of these state spaces. Raises Faulty."""
-    own = machine.private(warp, lane, at + LOCAL_WINDOW, size)
+    own = machine.private(warp, lane, at, size)
     if own is not None and window is not Window.PARAM:
         return own
     params = machine.memory.params

@@ -17,7 +17,7 @@ from memmodel.kernel.machine.choices.chosen_reads import ChosenReads
 from memmodel.kernel.machine.choices.failing_tests import FailingTests
 from memmodel.kernel.machine.choices.schedule import FIRST, LAST, Schedule
 from memmodel.kernel.machine.collective.warpgroups import Warpgroups
-from memmodel.kernel.machine.memory import PRIVATE_START, DeviceMemory
+from memmodel.kernel.machine.memory import PRIVATE_START, START_OF, DeviceMemory
 from memmodel.kernel.machine.parts import BarrierState, Cta, Faulty, LaneGroup, Lanes, Moment, Peek, Warp
 from memmodel.kernel.machine.rows import Row, Value
 from memmodel.kernel.machine.values.cells import MemoryTerms
@@ -31,12 +31,15 @@ from memmodel.kernel.trace.threads import TraceThread
 from memmodel.memory.bytes import BadAddress
 from memmodel.program.addresses import WINDOW_SPACES
 from memmodel.program.automata import MbarrierCounts
-from memmodel.program.windows import LOCAL_WINDOW, PARAM_WINDOW, RANK_BITS, SHARED_WINDOW
+from memmodel.program.windows import OWN_LOCAL, PARAM_WINDOW, RANK_BITS, SHARED_WINDOW, is_in
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Scope, Sem, Space, Window
 
 WINDOWS: Mapping[Space | None, Window] = {Space.GLOBAL: Window.GLOBAL, Space.CONST: Window.CONST}
 """What is reached through an address that names its state space; shared memory is found by its own addresses."""
+
+REACHES_OWN = (Window.GENERIC, Window.DATA_OR_LOCAL)
+"""Generic addresses that may be those of local memory."""
 
 Span = tuple[Block, int, int]
 """Bytes of memory: the block, the offset, how many."""
@@ -107,7 +110,7 @@ class Machine:
             self.unknown("the address", instruction)
         target = self._find(warp, space, address, window)
         if target is None:
-            raise Faulty("undefined-address", f"address {address:#x} is {_nowhere(space, address)}")
+            raise Faulty("undefined-address", f"address {address:#x} is {_nowhere(space, address, window)}")
         block, at = target
         if not self.takes(warp, WINDOWS.get(space, window), block):
             raise Faulty("undefined-address", f"address {address:#x} is {BadAddress.WINDOW.value}")
@@ -139,8 +142,9 @@ class Machine:
             return self._shared(warp, address - SHARED_WINDOW)
         if space is None and PARAM_WINDOW <= address < PARAM_WINDOW + self.memory.params.size:
             return self.memory.params, address - PARAM_WINDOW
-        block = self.memory.find(address)
-        return None if block is None else (block, address - block.address)
+        generic = address + START_OF.get(space, 0)
+        block = self.memory.find(generic)
+        return None if block is None else (block, generic - block.address)
 
     def _shared(self, warp: Warp, address: int) -> tuple[Block, int] | None:
         cta = self.ctas.get((warp.cta.cluster, address >> RANK_BITS))
@@ -341,9 +345,15 @@ class Machine:
             for at in offsets:
                 self.forget(block, at, size)
 
-    def private(self, warp: Warp, lane: int, address: Value, size: int) -> tuple[Block, int] | None:
-        """The local memory at a generic address; None for any other address, and above the end of the stack."""
-        at = -1 if address is None else address - LOCAL_WINDOW - PRIVATE_START
+    def reached(self, warp: Warp, lane: int, address: Value, size: int) -> tuple[Block, int] | None:
+        """The local memory of a lane at a generic address; None for any other address."""
+        start = warp.special[OWN_LOCAL][lane]
+        assert start is not None
+        return None if address is None else self.private(warp, lane, address - start, size)
+
+    def private(self, warp: Warp, lane: int, address: int, size: int) -> tuple[Block, int] | None:
+        """The local memory of a lane at an address in .local; None above the end of the stack."""
+        at = address - PRIVATE_START
         if not 0 <= at <= self.memory.private_size - size:
             return None
         if at + size > self.memory.variables_end and at < self.memory.private_size - warp.stacked[lane]:
@@ -524,11 +534,13 @@ class Machine:
         return cta.barriers.setdefault(number, BarrierState()), identity
 
 
-def _nowhere(space: Space | None, address: int) -> str:
+def _nowhere(space: Space | None, address: int, window: Window) -> str:
     """Where an address lies at which there is no object."""
-    if LOCAL_WINDOW <= address < LOCAL_WINDOW + (1 << 32):
+    if is_in(address, Space.LOCAL) and window in REACHES_OWN:
+        return "outside the local memory of this thread"
+    if is_in(address, Space.LOCAL):
         return "in local memory, which this instruction does not take"
-    if space is Space.SHARED and SHARED_WINDOW <= address < SHARED_WINDOW + (1 << 32):
+    if space is Space.SHARED and is_in(address, Space.SHARED):
         return "a generic address, and the instruction names .shared: cvta.to.shared converts it"
     return "outside every object"
 

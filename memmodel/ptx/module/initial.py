@@ -95,7 +95,7 @@ class InitialReader:
         """`name`, `name+4`, `generic(name)+4`; with a mask the byte that it takes."""
         cursor = self.cursor
         name = cursor.expect("name", "the name of a variable or a function")
-        generic = name.text == "generic" and cursor.accept("(") is not None
+        generic = opened = name.text == "generic" and cursor.accept("(") is not None
         if generic:
             name = cursor.expect("name", "the name of a variable")
         offset = 0
@@ -103,11 +103,11 @@ class InitialReader:
             while cursor.token.kind in ("+", "-"):
                 sign = -1 if cursor.next().kind == "-" else 1
                 offset += sign * cursor.integer("an offset")
-            if generic:
+            if opened:
                 cursor.expect(")")
-                generic = False
+                opened = False
         down = 0 if mask is None else max(0, (mask & -mask).bit_length() - 1)
-        self.addresses.append(AddressValue(at * self.unit, self.unit, name.text, offset, down))
+        self.addresses.append(AddressValue(at * self.unit, self.unit, name.text, offset, down, generic))
         self._store(at, 0)
 
     def _store(self, at: int, value: int) -> None:

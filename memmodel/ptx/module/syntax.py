@@ -64,7 +64,7 @@ class PtxInstruction:
 @dataclass(frozen=True, slots=True)
 class AddressValue:
     """An initial value that is the address of `name`, plus `addend`, shifted right by `down` bits: `size` bytes at
-    `at`.
+    `at`. `generic`: it is the generic address, not that in the state space of `name`.
     """
 
     at: int
@@ -72,6 +72,7 @@ class AddressValue:
     name: str
     addend: int
     down: int
+    generic: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,44 @@ def test_there_and_back(space: str) -> None:
     assert not found(f"{BASES[name]}\n{back}\n{FAILS.format('%p9')}")
 
 
+@pytest.mark.parametrize(
+    ("reached", "rules"),
+    [
+        ("mov.u32 %r9, c;\nld.const.u32 %r8, [%r9+4];", set()),
+        ("mov.u64 %d9, c;\nld.const.u32 %r8, [%d9+4];", set()),
+        ("ld.const.u32 %r8, [c+4];", set()),
+        ("mov.u64 %d9, c;\ncvta.const.u64 %d9, %d9;\nld.u32 %r8, [%d9+4];", set()),
+        ("ld.global.u64 %d9, [at];\nld.const.u32 %r8, [%d9];", set()),
+        ("ld.global.u64 %d9, [at+8];\nld.u32 %r8, [%d9];", set()),
+        (".const .align 4 .b32 inner[2] = {0, 7};\nld.const.u32 %r8, [inner+4];", set()),
+        ("mov.u64 %d9, c;\nld.u32 %r8, [%d9+4];", {"undefined-address"}),
+        ("mov.u32 %r9, c;\nld.const.u32 %r8, [%r9+8];", {"undefined-address"}),
+    ],
+)
+def test_an_address_in_const_counts_from_the_start_of_constant_memory(reached: str, rules: set[str]) -> None:
+    """It has 32 bits, is no generic address, and both are initial values of pointers."""
+    variables = ".const .align 8 .b32 c[2] = {0, 7};\n.global .align 8 .u64 at[2] = {c+4, generic(c)+4};\n"
+    body = f"{reached}\nsetp.ne.u32 %p9, %r8, 7;\n{FAILS.format('%p9')}"
+    assert {finding.rule for finding in judged(body, threads=1, init="zero", before=variables).findings} == rules
+
+
+@pytest.mark.parametrize("access", ["ld.u32 %r9, [%d8];", "st.u32 [%d8], 1;"])
+@pytest.mark.parametrize("thread", [0, 1])
+def test_local_memory_is_of_one_thread(access: str, thread: int) -> None:
+    """ "Private memory for each thread": a thread reaches its own through a generic address, whoever kept that
+    meanwhile, and not that of another thread.
+    """
+    body = (
+        f".local .align 8 .b8 l[16];\n{BASES['local']}\nst.local.u32 [l], 7;\n"
+        "@%p0 st.shared.u64 [s], %d9;\nbar.sync 0;\nld.shared.u64 %d8, [s];\n"
+        f"setp.eq.u32 %p8, %r0, {thread};\n@%p8 {access}"
+    )
+    verdict = judged(body, threads=2)
+    messages = [finding.message for finding in verdict.findings]
+    assert [message.split(" is ")[1] for message in messages] == ["outside the local memory of this thread"] * thread
+    assert verdict.clean is not bool(thread)
+
+
 PEER = (
     "mapa.shared::cluster.u32 %r10, %r2, %r6;\nmov.u64 %d8, s;\ncvta.shared.u64 %d9, %d8;\nmapa.u64 %d10, %d9, %r6;\n"
 )

@@ -11,6 +11,7 @@ from memmodel.kernel.machine.parts import Cta, LaneGroup, Warp
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, uniform
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.threads import TraceThread
+from memmodel.program.windows import LOCAL_BITS, LOCAL_WINDOW, OWN_LOCAL
 from memmodel.ptx.module.syntax import PtxFunction
 from memmodel.ptx.vocabulary import Place
 
@@ -67,6 +68,7 @@ def _warp(launch: Launch, cta: Cta, number: int, threads: list[TraceThread], com
     special["%tid.y"] = [n // block[0] % block[1] for n in places]
     special["%tid.z"] = [n // (block[0] * block[1]) for n in places]
     special["%laneid"] = list(range(LANES))
+    special[OWN_LOCAL] = [LOCAL_WINDOW + (threads[0].number + lane << LOCAL_BITS) for lane in range(LANES)]
     special["%lanemask_eq"] = [1 << lane for lane in range(LANES)]
     special["%lanemask_lt"] = [(1 << lane) - 1 for lane in range(LANES)]
     special["%lanemask_le"] = [(2 << lane) - 1 for lane in range(LANES)]
