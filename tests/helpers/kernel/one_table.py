@@ -75,8 +75,8 @@ MODULE = f""".version 9.3
 .target sm_100a
 .address_size 64
 {VARIABLES.replace(_SHARED, "")}
-.const .align 64 .b8 map[128];
-.const .align 64 .b8 flat[128];
+.global .align 64 .b8 map[128];
+.global .align 64 .b8 flat[128];
 .visible .entry k()
 {{
 .reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<32>; .reg .b64 %rd<32>; .reg .b128 %q<8>;

@@ -95,9 +95,9 @@ def test_stores() -> None:
         ("ld.global.v4.u32 {%r0, _, %r2, %r3}, [src+16];", ""),
         ("st.global.v8.b32 [dst+32], {%r0, _, %r1, %r1, _, _, %r0, %r0};", "mov.b32 %r0, 9; mov.b32 %r1, 8;"),
         ("st.volatile.global.v4.u64 [dst+64], {_, %rd0, %rd0, _};", "mov.b64 %rd0, 9;"),
-        ("ld.s8 %r0, [fixed+3];", ""),
-        ("ld.s16 %rd0, [fixed+2];", ""),
-        ("ld.u16 %rd0, [fixed+2];", ""),
+        ("ld.const.s8 %r0, [fixed+3];", ""),
+        ("ld.const.s16 %rd0, [fixed+2];", ""),
+        ("ld.const.u16 %rd0, [fixed+2];", ""),
         ("st.u8 [dst], %r0;", "mov.b32 %r0, 511;"),
         ("ld.u32 %r0, [%rd0+8];", "mov.u64 %rd0, src;"),
         ("ld.u32 %r0, [%rd0-8];", "mov.u64 %rd0, src; add.u64 %rd0, %rd0, 64;"),
@@ -118,8 +118,8 @@ def test_operands_of_loads_and_stores(line: str, before: str) -> None:
         ("ld.global.v8.b32 {%r0, %r1, %r2, %r3, %r4, %r5, %r6, _}, [src+16];", ""),
         ("ld.global.u32 %r0, [src+8192];", ""),
         ("st.global.u64 [dst+252], 1;", ""),
-        ("ld.relaxed.gpu.u32 %r0, [%rd0];", "mov.u64 %rd0, fixed;"),
-        ("ldu.u32 %r0, [%rd0];", "mov.u64 %rd0, fixed;"),
+        ("ld.relaxed.gpu.u32 %r0, [%rd0];", "cvta.const.u64 %rd0, fixed;"),
+        ("ldu.u32 %r0, [%rd0];", "cvta.const.u64 %rd0, fixed;"),
         ("ld.const.u32 %r0, [%rd0];", "mov.u64 %rd0, src;"),
         ("ld.local.u32 %r0, [%rd0];", "mov.u64 %rd0, src;"),
         ("st.bulk.weak.shared::cta [tile+4], 64, 0;", ""),
@@ -134,7 +134,7 @@ def test_bad_addresses(line: str, before: str) -> None:
 @pytest.mark.parametrize("line", ["st.u32 [%rd0], 1;", "atom.add.u32 %r0, [%rd0], 1;", "red.xor.b32 [%rd0], 1;"])
 def test_what_is_only_read(line: str) -> None:
     """ "Stores to const memory are illegal" ("st"). A litmus test names the variable."""
-    before = "mov.u64 %rd0, fixed;"
+    before = "cvta.const.u64 %rd0, fixed;"
     assert in_litmus(line, before).undefined == {"fixed is in memory that is only read"}
     assert in_module(line, before).undefined == {"address"}
 
