@@ -142,7 +142,9 @@ def test_what_division_by_zero_gives_is_not_known(head: str, divisor: str, word:
 )
 def test_the_memory_that_an_address_may_reach(access: str, reaches: str) -> None:
     """Constants, parameters, shared, global and local memory through addresses in registers."""
-    bases = {"c": "mov.u64 %d9, c;", "p": "mov.b64 %d9, k_param_0;\ncvta.param.u64 %d9, %d9;", "g": "mov.u64 %d9, %d0;"}
+    generic = "" if ".const" in access else "\ncvta.const.u64 %d9, %d9;"
+    bases = {"c": f"mov.u64 %d9, c;{generic}", "p": "mov.b64 %d9, k_param_0;\ncvta.param.u64 %d9, %d9;"}
+    bases["g"] = "mov.u64 %d9, %d0;"
     bases |= {"s": "cvta.shared.u64 %d9, s;", "l": "mov.u64 %d9, l;\ncvta.local.u64 %d9, %d9;"}
     for name, base in bases.items():
         body = f".local .align 64 .b8 l[128];\n{base}\n@%p0 {access.format('%d9')}"
