@@ -220,13 +220,22 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
         ),
         Assign("7", u64("sub", Get("6"), Const(WINDOW))),
     ],
-    # An address in .const is its generic address.
     "cvta.const.u64 %d1, %d0;": [
         UndefinedIf(
             "cvta takes an address in .const memory",
-            u64("eq", u64("eq", u64("shr", Get("6"), Const(32)), Const(0x7E40)), Const(0)),
+            u64("eq", u64("eq", u64("shr", u64("add", Get("6"), Const(0x7E40 << 32)), Const(32)), Const(0x7E40)),
+                Const(0)),
         ),
-        Assign("7", Get("6")),
+        Assign("7", u64("add", Get("6"), Const(0x7E40 << 32))),
+    ],
+    # The local memory of each thread begins elsewhere.
+    "cvta.local.u64 %d1, %d0;": [
+        UndefinedIf(
+            "cvta takes an address in .local memory",
+            u64("eq", u64("eq", u64("shr", u64("add", Get("6"), Get("%own_local")), Const(48)), Const(0x7F7A)),
+                Const(0)),
+        ),
+        Assign("7", u64("add", Get("6"), Get("%own_local"))),
     ],
     # All lanes of the mask that have not exited meet; a thread counts for itself.
     "bar.warp.sync 0xffffffff;": [
