@@ -59,6 +59,9 @@ def open_choices(case: KernelCase, first: FirstRun, waits: SettledWaits) -> Open
     orders = frozenset(number for kind, number in choices if kind is ChoiceKind.LAST_WRITE)
     if orders & chosen:  # what one of them leaves depends on all of them
         chosen |= orders
+    # What an atomic operation reads depends on all others at its word.
+    words = (operations for operations in first.trace.atomics.values() if any(each.at in chosen for each in operations))
+    chosen |= {operation.at for operations in words for operation in operations}
     chosen |= waits.loads
     settled = frozenset(number for _, number in choices) - chosen - waits.unseen
     return OpenChoices(

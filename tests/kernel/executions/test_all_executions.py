@@ -178,6 +178,24 @@ ld.global.u32 %r24, [%d0+68];
 {SYNC.format(2)}st.global.u32 [%d0+64], %r10;
 OUT:"""
 
+COUNTED = """@!%p0 bra OUT;
+mov.u32 %r10, %ctaid.x;
+mul.wide.u32 %d1, %r10, 4;
+add.s64 %d2, %d0, %d1;
+st.global.u32 [%d2+64], %r10;
+fence.acq_rel.gpu;
+{arrive} [%d0], 1;
+P: atom.relaxed.gpu.global.add.u32 %r20, [%d0], 0;
+setp.lt.u32 %p3, %r20, 2;
+@%p3 bra P;
+{fence}
+ld.global.u32 %r24, [%d0+64];
+ld.global.u32 %r24, [%d0+68];
+OUT:"""
+"""A barrier of a grid that is polled with an atomic operation, which leaves what it reads."""
+
+ADD, REDUCE = "atom.relaxed.gpu.global.add.u32 %r21,", "red.relaxed.gpu.global.add.u32"
+
 
 @pytest.mark.parametrize(
     ("body", "ctas", "executions"),
@@ -196,6 +214,8 @@ OUT:"""
         pytest.param(TASKS, 2, 16, id="task queue"),
         pytest.param(GRID_SYNC.replace("st.global.u32 [%d0+64]", "st.global.u32 [%d2+64]"), 2, 4,
                      id="grid sync of cooperative groups, twice"),
+        pytest.param(COUNTED.format(arrive=ADD, fence="fence.acq_rel.gpu;"), 2, None, id="polled by an atomic"),
+        pytest.param(COUNTED.format(arrive=REDUCE, fence="fence.acq_rel.gpu;"), 2, None, id="polled by an atomic, red"),
     ],
 )  # fmt: skip
 def test_all_executions_are_judged(body: str, ctas: int, executions: int | None) -> None:
@@ -215,6 +235,10 @@ def test_all_executions_are_judged(body: str, ctas: int, executions: int | None)
         pytest.param(SEQUENCE.replace("{fence}", ""), 2, "trap", id="sequence lock"),
         pytest.param(POPPED.replace("{acquire}", "relaxed"), 3, "data-race", id="stack, a pop"),
         pytest.param(GRID_SYNC, 2, "data-race", id="both store after the second grid sync"),
+        pytest.param(COUNTED.format(arrive=ADD, fence=""), 2, "data-race", id="polled by an atomic, without a fence"),
+        pytest.param(
+            COUNTED.replace("20, 2;", "20, 3;").format(arrive=ADD, fence=""), 2, "hang", id="polled for one more"
+        ),
     ],
 )
 def test_broken_ones_are_found(body: str, ctas: int, rule: str) -> None:
