@@ -222,6 +222,7 @@ def _passes(case: KernelCase, report: VerdictSoFar) -> None:
             choices = others.explored(choices, representative)
         elif not report.waits_are_sure:
             report.leave_open(["what ends a loop that polls is not known in every schedule"])
+        others.late_arrivals(choices)
         if verdict.open and not report.has_new_finding:
             others.some_warps_late(choices)
     except Refused as error:

@@ -312,12 +312,30 @@ class OtherExecutions:
         for schedule in self._uneven(choices):
             if self.report.has_new_finding or self.case.effort.spent:
                 return
-            run = self.case.attempt(schedule)
-            if isinstance(run, Refused):  # threads may go round a loop in turn and wait for a warp that is late
+            self._look_at(schedule, choices)
+
+    def late_arrivals(self, choices: OpenChoices) -> None:
+        """Where threads missed phases of an mbarrier object and wait for ever, they never reach what races because of
+        that: in another run the warps that arrive at the object are late.
+        """
+        trace = choices.trace
+        for lanes in trace.stuck:
+            awaited = lanes.awaits
+            if awaited is None or not awaited.is_late or self.report.may_stop or self.case.effort.spent:
                 continue
-            ready = ready_run(self.case, run, self.waits, choices.chosen)
-            self.case.effort.events += len(ready.run.execution.events)
-            self.report.add_findings(ready.run, ready.run.judgement(self.case.model, choices.chosen).findings)
+            steps = trace.objects.get((awaited.block, awaited.first), ())
+            threads = {step.event.thread for step in steps if step.update}.difference(lanes.threads)
+            late = dict.fromkeys((trace.threads[number].cta, trace.threads[number].warp) for number in sorted(threads))
+            self._look_at(replace(choices.base, late=tuple(late), starves=True, steps=_steps(trace)), choices)
+
+    def _look_at(self, schedule: Schedule, choices: OpenChoices) -> None:
+        """Report what is wrong in the run of a schedule. What is open there stays open."""
+        run = self.case.attempt(schedule)
+        if isinstance(run, Refused):  # threads may go round a loop in turn and wait for a warp that is late
+            return
+        ready = ready_run(self.case, run, self.waits, choices.chosen)
+        self.case.effort.events += len(ready.run.execution.events)
+        self.report.add_findings(ready.run, ready.run.judgement(self.case.model, choices.chosen).findings)
 
     def _late_tests(self) -> list[tuple[int, int]]:
         """Some tests, of threads and by instructions, at which a lane may be late."""

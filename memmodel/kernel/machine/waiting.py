@@ -13,10 +13,8 @@ from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.objects import AwaitedPhase
 from memmodel.kernel.trace.stuck import StuckLanes
-from memmodel.program.automata import MbarrierCounts
 from memmodel.ptx.vocabulary import Space
 
-PARITIES = 2
 FROM_OUTSIDE = (
     "threads poll memory, with .sys scope, that nothing in this launch writes: the host or another device may"
 )
@@ -43,7 +41,7 @@ def lacks(machine: Machine, warp: Warp, group: LaneGroup) -> str:
     missing += [f"lacks {mbarrier.tx} bytes that were announced"] if mbarrier.tx > 0 else []
     missing += [f"got {-mbarrier.tx} bytes that nobody announced"] if mbarrier.tx < 0 else []
     text = f": phase {mbarrier.over} of its mbarrier object {' and '.join(missing) or 'has not ended'}"
-    return text + (_missed(machine, warp, group, mbarrier) if group.parity else "")
+    return text + _missed(_awaited(machine, warp.threads[group.lanes[0]].number, group))
 
 
 def awaits_outside(machine: Machine, warp: Warp, group: LaneGroup) -> bool:
@@ -77,28 +75,26 @@ def _is_written(run: LaunchTrace, polled: TraceEvent) -> bool:
     )  # fmt: skip
 
 
-def _missed(machine: Machine, warp: Warp, group: LaneGroup, mbarrier: MbarrierCounts) -> str:
-    """A sentence for threads that missed phases: their waits by parity may have taken a later phase for their own.
-    Empty if they missed none.
-    """
-    assert group.mbarrier is not None
-    thread = warp.threads[group.lanes[0]].number
-    tests = (
-        step for step in machine.run.objects.get(group.mbarrier, ()) if not step.update and step.life == mbarrier.life
-    )
-    waited = sum(step.event.thread == thread for step in tests)
-    if mbarrier.over - waited < PARITIES:
+def _missed(awaited: AwaitedPhase) -> str:
+    """A sentence for threads that missed phases; empty if they missed none."""
+    if not awaited.is_late:
         return ""
-    before = f"{mbarrier.over} phases ended before it, and its threads waited for {waited} of them"
+    before = f"{awaited.phase} phases ended before it, and its threads waited for {awaited.waited} of them"
     return f"; {before}: by parity, a late wait passes on the phase after the next"
 
 
 def stuck(machine: Machine, warp: Warp, group: LaneGroup) -> StuckLanes:
     """Lanes that wait for ever."""
     threads = tuple(warp.threads[lane].number for lane in group.lanes)
-    if group.mbarrier is None:
-        return StuckLanes(threads, group.at)
+    return StuckLanes(threads, group.at, None if group.mbarrier is None else _awaited(machine, threads[0], group))
+
+
+def _awaited(machine: Machine, thread: int, group: LaneGroup) -> AwaitedPhase:
+    """The phase for which a thread waits for ever."""
+    assert group.mbarrier is not None
     mbarrier = machine.object(*group.mbarrier)
-    return StuckLanes(
-        threads, group.at, AwaitedPhase(*group.mbarrier, mbarrier.over, mbarrier.pending, mbarrier.tx, mbarrier.live)
+    tests = (
+        step for step in machine.run.objects.get(group.mbarrier, ()) if not step.update and step.life == mbarrier.life
     )
+    waited = sum(step.event.thread == thread for step in tests) if group.parity else mbarrier.over
+    return AwaitedPhase(*group.mbarrier, mbarrier.over, mbarrier.pending, mbarrier.tx, mbarrier.live, waited)

@@ -10,6 +10,8 @@ from typing import NamedTuple
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 
+PARITIES = 2
+
 
 class ObjectStep(NamedTuple):
     """An update of an mbarrier object or a test that saw a phase end, in the order of the run."""
@@ -24,7 +26,7 @@ class ObjectStep(NamedTuple):
 
 class AwaitedPhase(NamedTuple):
     """The phase of an mbarrier object at the end of a run. `pending`, `tx`: the arrivals and bytes that it lacks;
-    `live`: the object is initialised.
+    `live`: the object is initialised. `waited`: how many phases a thread that waits has seen over.
     """
 
     block: Block
@@ -33,3 +35,9 @@ class AwaitedPhase(NamedTuple):
     pending: int
     tx: int
     live: bool
+    waited: int = 0
+
+    @property
+    def is_late(self) -> bool:
+        """True if the thread missed phases: its waits by parity may have taken a later phase for their own."""
+        return self.phase - self.waited >= PARITIES

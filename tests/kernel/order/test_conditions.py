@@ -202,6 +202,15 @@ def test_a_hang_names_what_is_missing(body: str, said: str) -> None:
     assert finding.rule == "hang" and said in finding.message
 
 
+def test_readers_that_miss_phases_race_with_the_writer_too() -> None:
+    """A mailbox whose writer does not wait for the readers: in the first run these miss phases, and never read."""
+    rounds = range(3)
+    written = [f"st.shared.u32 [s], {n};\n{ARRIVE.format(state='_')}" for n in rounds]
+    reads = [f"{wait(n, str(n % 2)).replace('try_wait', 'try_wait.parity')}\nld.shared.u32 %r5, [s];" for n in rounds]
+    verdict = judged(lines(obj(1), OTHER, "@%p1 bra R;", "@!%p0 bra E;", *written, "bra E;", "R:", *reads, "E:"))
+    assert {finding.rule for finding in verdict.findings} == {"hang", "data-race", "undefined-unobserved-phase"}
+
+
 POLL = """
 mov.u32 %r8, %ctaid.x;
 setp.ne.s32 %p1, %r8, 0;
