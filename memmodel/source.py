@@ -9,10 +9,10 @@ import os
 import re
 import stat
 import sys
-from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import accumulate
 
 from memmodel.errors import InputError
 
@@ -139,10 +139,15 @@ def with_line_ends_of(new: str, old: str) -> str:
     return ("\ufeff" if old.startswith("\ufeff") else "") + "".join(written)
 
 
+_STRETCH = 1 << 12
+"""Characters. Lines of large modules are asked for often, and a hostile text has nothing but lines."""
+
+
 @lru_cache(maxsize=16)
-def _line_ends(text: str) -> list[int]:
-    """Where the lines of a text end: lines of large modules are asked for often."""
-    return [match.start() for match in re.finditer("\n", text)]
+def _lines_before(text: str) -> list[int]:
+    """How many lines end before each stretch of a text."""
+    ended = (text.count("\n", start, start + _STRETCH) for start in range(0, len(text), _STRETCH))
+    return list(accumulate(ended, initial=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +160,8 @@ class Span:
 
     @property
     def line(self) -> int:
-        return bisect_left(_line_ends(self.source.text), self.start) + 1
+        text, stretch = self.source.text, self.start // _STRETCH
+        return _lines_before(text)[stretch] + text.count("\n", stretch * _STRETCH, self.start) + 1
 
     @property
     def column(self) -> int:
