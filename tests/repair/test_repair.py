@@ -20,7 +20,7 @@ from memmodel.repair import fix as fix_module
 from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import apply
 from memmodel.repair.exchanges import ALIKE
-from memmodel.repair.fix import Fixed, fix
+from memmodel.repair.fix import Fixed, fix, wrong_words
 from memmodel.repair.judge import ended, judging, parse
 from memmodel.repair.layout import laid
 from memmodel.repair.purpose import keeps_phases
@@ -599,3 +599,39 @@ exists (P1:%r1 == 2)
     assert len(first.changes) == (2 if passing else 1)
     for engine in ("z3", "enumerate"):
         assert not api.check(Source("t", first.new), engine=engine).answer.findings
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "now"),
+    [
+        ("async/mbarrier/G4", "[bar], 0;", "[bar], 1;"),
+        ("shapes/R+sc.gpu@two-ctas", "st.relaxed.gpu.s64 [y], 2;", "st.relaxed.cta.s64 [y], 2;"),
+        ("async/instructions/multimem-store", "st.release.gpu.global", "st.release.cta.global"),
+        ("async/pipelines/split-k-bulk-reader", "expect_tx.shared::cta.b64 _, [bar], 16;",
+         "expect_tx.shared::cta.b64 _, [bar], 32;"),
+        ("async/mbarrier/multicast-bytes", "fence.acq_rel.cluster;", ""),
+        ("async/patterns/st.async-to-wgmma.cluster", "wgmma.fence.sync.aligned;", ""),
+        ("async/pipelines/dsmem-reduction-restricted", "fence.acquire.sync_restrict::shared::cluster.cluster;", ""),
+    ],
+)  # fmt: skip
+def test_what_was_taken_from_a_shipped_test_is_given_back_for_no_more(name: str, line: str, now: str) -> None:
+    """The first repair is right, and no dearer than the change that makes the text what it was."""
+    old = laid(Source.read(SHIPPED / f"{name}.litmus")).blocks
+    assert line in old
+    text = old.replace(line, now, 1)
+    asked, found = parse(name, text), fix(name, text, MODELS, Options(), most=2)
+    assert asked is not None and found.wrong
+    edits = (*strengthenings(asked[0]), *replacements(asked[0]))
+    back = [edit.cost for edit in edits if apply(text, (edit,)).split() == old.split()]
+    assert found.repairs[0].cost <= min(back)
+    for repair in found.repairs:
+        answers = judging(name, MODELS, Options())(repair.new)
+        assert answers is not None and answers.complete and not wrong_words(answers)
+
+
+def test_what_no_change_gives_back_has_no_repair() -> None:
+    text = (SHIPPED / "async/readings/R4-cluster.litmus").read_text()
+    line = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;"
+    assert line in text
+    found = fix("t", text.replace(line, "", 1), MODELS, Options())
+    assert found.wrong and not found.repairs and found.reason.startswith("no such change among the ")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from helpers.examples import SEED, each_seed, seeds
-from helpers.kernel.random_decisions import both, handing_over, races
+from helpers.kernel.random_decisions import as_both, both, handing_over, races
 from helpers.kernel.samples import judged
 
 INCREMENT = "ld.global.u32 %r21, [%d0+64];\nadd.u32 %r21, %r21, 1;\nst.global.u32 [%d0+64], %r21;\n"
@@ -374,3 +374,19 @@ def test_weak_loads_that_decide_are_judged_as_the_exact_engines_judge_them(seed:
     assert exact or not found, kernel
     assert found or not exact or verdict.word == "explored", kernel
     assert verdict.exhaustive or seed not in HANDED_OVER
+
+
+@pytest.mark.parametrize(("decides", "word"), [(True, "explored"), (False, "clean")])
+def test_what_a_weak_load_returns_in_a_run_that_is_no_execution_decides_nothing(decides: bool, word: str) -> None:
+    """Both threads enter where both read older values, which fence.sc forbids: there the load sees a later store."""
+
+    def enters(who: int, mine: str, other: str, *then: str) -> list[str]:
+        asked = ("fence.sc.gpu;", f"ld.relaxed.gpu.global.u32 %r20, [{other}];", "setp.ne.u32 %p5, %r20, 0;")
+        return [f"st.relaxed.gpu.global.u32 [{mine}], 1;", *asked, f"@%p5 bra END{who};", *then]
+
+    leaves = ("setp.ne.u32 %p5, %r21, 0;", "@%p5 bra END0;") if decides else ()
+    loads = ("ld.global.u32 %r21, [d];", *leaves, "st.global.u32 [e], %r21;")
+    litmus, kernel = as_both("enter", [enters(0, "x", "y", *loads), enters(1, "y", "x", "st.global.u32 [d], 7;")])
+    verdict = judged(kernel, 1, 2, "zero")
+    assert verdict.word == word and not verdict.findings and not races(litmus)
+    assert decides is any("may read an older value than in a run" in note for note in verdict.notes)
