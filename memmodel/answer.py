@@ -68,7 +68,8 @@ class Budget:
 
     @property
     def out_of_memory(self) -> str:
-        return f"the budget of {((self.original or self).memory or 0) / 1_000_000:,.0f} MB of memory ran out"
+        given = self.original.memory if self.original is not None else None
+        return f"the budget of {(given or self.memory or 0) / 1_000_000:,.0f} MB of memory ran out"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

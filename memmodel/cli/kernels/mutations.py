@@ -44,13 +44,15 @@ def judge_mutants(asked: KernelRequest) -> Exit:
 def _say_report(table: MutationTable, asked: KernelRequest, *, quiet: bool) -> dict[str, Any]:
     from memmodel.kernel.synchronization.page import report_page
     from memmodel.kernel.synchronization.report import synchronization_report
-    from memmodel.kernel.synchronization.text import headline, report_lines, report_record
+    from memmodel.kernel.synchronization.text import headline, late_lines, report_lines, report_record
 
     report = synchronization_report(table)
     if asked.page is not None:
         write_out(asked.page, report_page(report))
     if not quiet:
         for line in report_lines(report) if asked.annotate else [headline(report)]:
+            say(line)
+        for line in () if asked.annotate else late_lines(report):
             say(line)
     return report_record(report)
 
@@ -82,7 +84,7 @@ def _table(asked: KernelRequest, *, quiet: bool) -> MutationTable:
 
 
 def exit_code(table: MutationTable) -> Exit:
-    """That of the verdict on the kernel; 3 for a clean one if the time ran out before all mutants were judged."""
+    """That of the verdict on the kernel; 3 for a clean one if time or memory ran out before all mutants were judged."""
     codes = {"clean": Exit.AS_EXPECTED, "findings": Exit.DIFFERS}
     code = codes.get(table.base.word, Exit.UNDECIDED)
     return Exit.UNDECIDED if code is Exit.AS_EXPECTED and table.partial else code

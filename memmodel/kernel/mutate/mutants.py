@@ -79,7 +79,8 @@ class MutantResult:
 @dataclass(frozen=True, slots=True)
 class MutantWork:
     """What all mutants share. `budget`: of each; `until`: when all of them end; `known`: what each reading finds in the
-    kernel. `masking`: the findings of the kernel; `runs`: its runs. `before_model`: as in `CheckOptions`."""
+    kernel. `masking`: the findings of the kernel; `runs`: its runs. `out_of_time`: what is said then.
+    `before_model`: as in `CheckOptions`."""
 
     module: PtxModule
     entry: PtxFunction
@@ -94,6 +95,7 @@ class MutantWork:
     known: dict[str, set[object]]
     masking: KnownFindings
     runs: SameRuns
+    out_of_time: str
     before_model: bool = False
     _unnoticed: dict[frozenset[PtxInstruction], bool] = field(default_factory=dict)
 
@@ -104,7 +106,7 @@ class MutantWork:
     def check_time(self) -> None:
         """Raise BudgetSpent if the time of all mutants has run out."""
         if monotonic() > self.until:
-            raise BudgetSpent("the time for mutants ran out")
+            raise BudgetSpent(self.out_of_time)
 
     def judge(self, mutant: PtxFunction) -> JudgedKernel:
         """The verdict on a mutant, up to its first finding that the kernel has not, with what readings say if there is
@@ -142,7 +144,7 @@ class MutantWork:
             return MutantFate(Noticed.UNDECIDED, error.message), None
         fate = compared(self.base, judged.verdict)
         if fate.noticed is Noticed.LATE:
-            raise BudgetSpent("the time for mutants ran out")
+            raise BudgetSpent(fate.how)
         needing = self.needing(judged.verdict) if fate.noticed is Noticed.UNNOTICED else ()
         outcome = fate._replace(needing=needing)
         self._unnoticed[self._changed(mutant)] = outcome.unnoticed
@@ -192,8 +194,8 @@ def _fate(work: MutantWork, number: int) -> MutantFate:
         return MutantFate(Noticed.UNREACHED)
     try:
         outcome, judged = work.outcome(change.of(work.entry))
-    except BudgetSpent:
-        return MutantFate(Noticed.LATE)
+    except BudgetSpent as spent:
+        return MutantFate(Noticed.LATE, str(spent))
     if outcome.noticed is not Noticed.UNNOTICED or judged is None:
         return outcome
     masked = work.masking.masked((change, *change.copies), judged)
@@ -239,7 +241,7 @@ def compared(base: KernelVerdict, verdict: KernelVerdict) -> MutantFate:
     """The fate of a mutant: what its verdict has that the kernel's own has not."""
     new = [finding.key for finding in verdict.serious if finding.key not in base.known_keys]
     if not new and verdict.spent:
-        return MutantFate(Noticed.LATE)
+        return MutantFate(Noticed.LATE, verdict.open[-1] if verdict.open else "")
     if not new:
         left = [reason for reason in verdict.open if reason not in base.open] or verdict.open
         return MutantFate(Noticed.UNDECIDED, left[0]) if left else MutantFate(Noticed.UNNOTICED)

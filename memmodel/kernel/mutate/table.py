@@ -52,7 +52,7 @@ INTERRUPTED = "interrupted"
 class MutationTable:
     """All mutants of one kernel. `base`: the verdict on the kernel as it is; `order`: of its run, if that was judged.
     `minimum`: which removals can be made together; None if there was no time for it. `runs`: by
-    the identity of a finding of the kernel, the run that shows it.
+    the identity of a finding of the kernel, the run that shows it. `late`: why not all was judged.
     """
 
     base: KernelVerdict
@@ -60,15 +60,16 @@ class MutationTable:
     minimum: MinimumSet | None = None
     runs: Mapping[int, RunJudge] = field(default_factory=dict)
     results: list[MutantResult] = field(default_factory=list)
+    late: str = ""
 
     def count(self, *words: Noticed) -> int:
         return sum(result.noticed in words for result in self.results)
 
     @property
     def partial(self) -> bool:
-        """True if the time ran out, or a signal came, before every mutant was judged, or before it was known what can
-        go together."""
-        return self.count(Noticed.LATE) > 0 or self.minimum is None or self.minimum.late
+        """True if time or memory ran out, or a signal came, before every mutant was judged, or before it was known what
+        can go together."""
+        return self.count(Noticed.LATE) > 0 or self.minimum is None or bool(self.minimum.late)
 
     @property
     def judged(self) -> int:
@@ -114,13 +115,13 @@ def mutation_table(
     changes = tuple(mutations(entry, miscounts=False) if together else copies_together(mutations(entry)))
     table = MutationTable(base, runs=kernel.runs)
     results: dict[int, MutantResult] = {}
-    late = ""
+    late = budget.out_of_seconds
     try:
         order = table.order = LaunchOrder.of(kernel.representative)
         masking = KnownFindings(kernel, model, order)
         work = MutantWork(
             module, entry, changes, launch, model, each, until, base, order, readings, known, masking,
-            SameRuns(kernel, model), together,
+            SameRuns(kernel, model), budget.out_of_seconds, together,
         )  # fmt: skip
         same = masking.same_run if together else None
         # What is removed is judged before what is weakened.
@@ -132,13 +133,15 @@ def mutation_table(
                 progress(f"line {result.mutation.instruction.line}")
         if len(results) == len(changes):
             table.minimum = _minimum(work, [results[number] for number in range(len(changes))], same, together=together)
-    except BudgetSpent:  # what is missing is listed as not judged
-        pass
+    except BudgetSpent as spent:  # what is missing is listed as not judged
+        late = str(spent)
     except KeyboardInterrupt:  # what was judged until then is worth more than nothing
         late = INTERRUPTED
     table.results = [
         results.get(number, MutantResult(change, Noticed.LATE, late)) for number, change in enumerate(changes)
     ]
+    if table.partial:
+        table.late = table.minimum.late if table.minimum is not None and table.minimum.late else late
     return table
 
 

@@ -30,14 +30,14 @@ MOST = 16
 @dataclass(frozen=True, slots=True)
 class MinimumSet:
     """`dropped`: can go together, and none of the others beside them. `kept`: needless alone, but not beside those.
-    `exact`: no set of more instructions can go; if not, what is left is an upper bound. `late`: the time ran out before
-    all others were tried, and `kept` is not known.
+    `exact`: no set of more instructions can go; if not, what is left is an upper bound. `late`: what ran out before all
+    others were tried, so that `kept` is not known.
     """
 
     dropped: tuple[PtxInstruction, ...]
     kept: tuple[PtxInstruction, ...]
     exact: bool = False
-    late: bool = False
+    late: str = ""
 
 
 def minimum_set(
@@ -81,7 +81,7 @@ def minimum_set(
     wrong = [list(changes) for changes in broken]
     dropped: list[Mutation] = []
     larger: list[Mutation] | None = None
-    late = False
+    late = ""
     try:
         if len(needless) == 1:
             dropped += needless
@@ -97,10 +97,10 @@ def minimum_set(
             if dropped:
                 _drop(removals, dropped, lambda changes: not known(changes) and goes(changes))
             larger = _larger(removals, len(dropped), goes, known)
-    except BudgetSpent:
+    except BudgetSpent as spent:
         if not dropped:
             raise
-        late = True
+        late = str(spent)
     if larger:
         dropped = larger
     gone = sorted((it for change in dropped for it in change.instructions), key=lambda instruction: instruction.number)

@@ -20,7 +20,7 @@ from memmodel.kernel.output.text import headline as verdict_line
 from memmodel.kernel.synchronization.picture import legend, picture
 from memmodel.kernel.synchronization.pipeline import Pipeline
 from memmodel.kernel.synchronization.report import Necessity, OrderedAccesses, Synchronization, SynchronizationReport
-from memmodel.kernel.synchronization.text import headline, minimum_lines, undecided_in
+from memmodel.kernel.synchronization.text import headline, late_lines, minimum_lines, undecided_in
 from memmodel.output import escaped
 from memmodel.source import Source
 
@@ -72,7 +72,7 @@ def report_page(report: SynchronizationReport) -> str:
     """The page."""
     style = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
     allowed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    title = _shown(headline(report))
+    title, least = _shown(headline(report)), minimum_lines(report.minimum, undecided_in(report))
     return "\n".join(
         [
             "<!DOCTYPE html>",
@@ -83,7 +83,7 @@ def report_page(report: SynchronizationReport) -> str:
             '<meta name="color-scheme" content="light dark">',
             f"<title>{title}</title><style>{style}</style></head><body>",
             f"<header><h1>{title}</h1><p>{_shown(verdict_line(report.base))}</p>",
-            *(f"<p>{_shown(line.strip())}</p>" for line in minimum_lines(report.minimum, undecided_in(report))),
+            *(f"<p>{_shown(line.strip())}</p>" for line in (*late_lines(report), *least)),
             f"</header><main>{_drawn(report)}{_summary(report)}",
             *(_listing(listing, report.pipeline) for listing in listings(report)),
             "</main></body></html>\n",

@@ -118,13 +118,15 @@ def phrase(order: LaunchOrder, instruction: PtxInstruction) -> str:
 @dataclass(frozen=True, slots=True)
 class SynchronizationReport:
     """All synchronizing instructions, in the order of the text. `minimum`: None if it was not asked for, or there was
-    no time for it. `pipeline`: the hand-overs of the representative run; None if none was judged.
+    no time for it. `pipeline`: the hand-overs of the representative run; None if none was judged. `late`: why not
+    all was judged.
     """
 
     base: KernelVerdict
     synchronizations: tuple[Synchronization, ...]
     minimum: MinimumSet | None = None
     pipeline: Pipeline | None = None
+    late: str = ""
 
     def count(self, need: Necessity) -> int:
         return sum(synchronization.need is need for synchronization in self.synchronizations)
@@ -141,7 +143,7 @@ def synchronization_report(table: MutationTable) -> SynchronizationReport:
     if order is not None:
         drawn = pipeline(order, [it for it in table.base.serious if table.runs.get(id(it)) is order.run])
     each = tuple(_synchronization(by_number[number], crossing) for number in sorted(by_number))
-    return SynchronizationReport(table.base, each, table.minimum, drawn)
+    return SynchronizationReport(table.base, each, table.minimum, drawn, table.late)
 
 
 def _synchronization(results: list[MutantResult], crossing: _Crossing | None) -> Synchronization:
@@ -185,7 +187,7 @@ def _without(removed: MutantResult | None) -> str:
         return ""
     if removed.noticed in BROKEN:
         return f"without it: {removed.how}"
-    return removed.how or ("the time ran out" if removed.noticed is Noticed.LATE else removed.noticed.value)
+    return removed.how or removed.noticed.value
 
 
 class _Crossing:

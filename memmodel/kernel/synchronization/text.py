@@ -21,10 +21,13 @@ from memmodel.ptx.module.syntax import PtxInstruction
 
 LINE = "line "
 
+MORE = {"seconds ran out": "--timeout", "memory ran out": "--memory"}
+"""The option that gives more, by how the sentence ends that says what ran out."""
+
 
 def report_lines(report: SynchronizationReport) -> list[str]:
     """A head, then each synchronizing instruction with what it does."""
-    text = [headline(report), *minimum_lines(report.minimum, undecided_in(report))]
+    text = [headline(report), *late_lines(report), *minimum_lines(report.minimum, undecided_in(report))]
     for synchronization in report.synchronizations:
         text += _lines(synchronization)
     return text
@@ -36,6 +39,13 @@ def headline(report: SynchronizationReport) -> str:
     total = len(report.synchronizations)
     word = "synchronization" if total == 1 else "synchronizations"
     return f"{short_name(report.base.entry)} ({report.base.word}): {total} {word}" + (f": {counts}" if counts else "")
+
+
+def late_lines(report: SynchronizationReport) -> list[str]:
+    """Why not all was judged, and how to go on."""
+    option = next((option for word, option in MORE.items() if report.late.endswith(word)), "")
+    more = f"; {option} gives more" if option else ""
+    return [f"not all was judged: {report.late}{more}"] if report.late else []
 
 
 def undecided_in(report: SynchronizationReport) -> tuple[PtxInstruction, ...]:
@@ -56,7 +66,7 @@ def minimum_lines(minimum: MinimumSet | None, undecided: tuple[PtxInstruction, .
     if undecided:
         rest = f"beside {beside}, nothing else is known to; undecided: {_listed(undecided)}"
     if minimum.late:
-        rest = "there was no time to try all others"
+        rest = "not all others were tried"
     text = [f"{can}: {_listed(minimum.dropped)}; {rest}"]
     if minimum.exact and not undecided:
         text.append("  what is left is the least: each larger set was judged")

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 from helpers.kernel.samples import NEIGHBOUR, ROUNDS, entry, kernel_text, launch, module
 
+from memmodel.answer import Budget
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
 from memmodel.cli.exits import Exit
@@ -28,7 +29,10 @@ from memmodel.kernel.mutate.mutations import REMOVED, is_weaker, mutations
 from memmodel.kernel.mutate.same_run import SameRun
 from memmodel.kernel.mutate.table import MutationTable, mutation_table
 from memmodel.kernel.mutate.together import largest
+from memmodel.kernel.synchronization.page import report_page
 from memmodel.kernel.synchronization.report import Necessity, synchronization_report
+from memmodel.kernel.synchronization.text import report_lines
+from memmodel.limits.usage import Usage
 from memmodel.ptx.module.syntax import PtxFunction
 from memmodel.workers import KILLED
 
@@ -181,11 +185,20 @@ def test_a_half_of_a_barrier_does_more_than_order() -> None:
     assert not run.new_findings(removals[0])
 
 
-def test_where_the_time_runs_out_the_rest_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What takes a verdict of its own comes last."""
+@pytest.mark.parametrize(
+    ("what", "option"),
+    [
+        (Budget(seconds=7).out_of_seconds, "--timeout"),
+        (Usage(Budget(original=Budget())).budget.out_of_memory, "--memory"),
+    ],
+)
+def test_where_the_budget_runs_out_the_rest_is_not_judged(
+    what: str, option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What takes a verdict of its own comes last. What ran out is said, and how to go on."""
 
     def spent(*_: object) -> None:
-        raise BudgetSpent("the time ran out")
+        raise BudgetSpent(what)
 
     monkeypatch.setattr("memmodel.kernel.mutate.incremental.judged_alone", spent)
     read = module(HALVES)
@@ -199,7 +212,9 @@ def test_where_the_time_runs_out_the_rest_is_not_judged(monkeypatch: pytest.Monk
         ("bar.sync", Necessity.LATE),
         ("bar.sync", Necessity.NEEDLESS),
     ]
-    assert made.synchronizations[0].without == "the time ran out" and made.minimum is None
+    assert made.synchronizations[0].without == what and made.minimum is None
+    assert " 0 MB" not in what and report_lines(made)[1] == f"not all was judged: {what}; {option} gives more"
+    assert f"{option} gives more" in report_page(made)
 
 
 def test_a_report_that_is_interrupted_has_what_was_judged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
