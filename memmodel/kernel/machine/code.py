@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from memmodel.base.labels import Fence, ProxyFence
 from memmodel.isa.lowered import LoweredInstruction, body_of, lowered, registers
@@ -23,10 +24,13 @@ from memmodel.kernel.machine.surroundings import Surroundings
 from memmodel.kernel.machine.values.lanes import Get, Step
 from memmodel.kernel.machine.values.packing import cleared_first, with_bits
 from memmodel.kernel.trace.problems import Refused
-from memmodel.program.expressions import Expr
-from memmodel.program.ops import Emit, Jump, Op
+from memmodel.program.expressions import Const, Expr, leaves_of
+from memmodel.program.expressions import Get as RegisterValue
+from memmodel.program.ops import Assign, Emit, Jump, Op
 from memmodel.program.warp_ops import CallFunction, Control, JumpByTable, MultiplyInRegisters, Return, WarpOp
 from memmodel.ptx.module.syntax import Callee, PtxFunction, PtxInstruction
+
+Computing = tuple[Step | None, tuple[tuple[int, Expr], ...]]
 
 
 @dataclass(slots=True)
@@ -182,15 +186,40 @@ def _fill_in(surroundings: Surroundings, entry: PtxFunction, code: Code) -> None
     if does.control is not None:
         _control_code(interpreter, entry, code, does.control)
         return
-    pure = interpreter.pure()
+    pure, code.results = _computing(interpreter, does)
     blocking = None if pure is not None else interpreter.blocking()
     if not surroundings.packed.isdisjoint(does.writes):
         pure = None if pure is None else with_bits(interpreter, pure)
         blocking = None if blocking is None else cleared_first(instruction, blocking)
     code.ops, code.pure, code.blocking = does.ops, pure, blocking
-    code.results = () if pure is None else tuple(interpreter.results())
     code.fences = any(isinstance(op, Emit) and isinstance(op.label, Fence | ProxyFence) for op in does.ops)
     code.collective = collective_of(interpreter, does)
+
+
+_COMPUTING: WeakKeyDictionary[LoweredInstruction, Computing] = WeakKeyDictionary()
+"""What instructions that compute registers of registers do, in every run. A search makes hundreds of runs."""
+
+
+def _computing(interpreter: Interpreter, does: LoweredInstruction) -> Computing:
+    """The step of an instruction that only computes, and what registers receive; None and nothing for any other one."""
+    known = _COMPUTING.get(does)
+    if known is not None:
+        return known
+    pure = interpreter.pure()
+    computing = pure, () if pure is None else tuple(interpreter.results())
+    if pure is not None and all(_of_registers(op) for op in does.ops):
+        _COMPUTING[does] = computing
+    return computing
+
+
+def _of_registers(op: Op | WarpOp) -> bool:
+    """True if a step assigns what it computes of registers with a number, of special registers, and of nothing else."""
+    if not isinstance(op, Assign):
+        return False
+    leaves = (RegisterValue(op.register), *leaves_of(op.value))
+    names = [leaf.register for leaf in leaves if isinstance(leaf, RegisterValue)]
+    constants = sum(isinstance(leaf, Const) for leaf in leaves)
+    return len(names) + constants == len(leaves) and all(name.isdigit() or name[0] == "%" for name in names)
 
 
 def _control_code(interpreter: Interpreter, entry: PtxFunction, code: Code, op: Control) -> None:
