@@ -18,7 +18,7 @@ from memmodel.kernel.machine.objects import signalled
 from memmodel.kernel.machine.parts import PARTS_OF, Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.regions.locate import Locate, Located, locator
 from memmodel.kernel.machine.rows import Value
-from memmodel.kernel.machine.state import Blocking, Machine
+from memmodel.kernel.machine.state import Blocking, Machine, Span
 from memmodel.kernel.machine.values.lanes import Get
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
@@ -139,9 +139,29 @@ class LaneIssue:
             return
         thread, writes = self.warp.threads[self.lane], label.side is Side.WRITE
         spans = [(block, first, size) for block, first, size, _ in located.spans]
-        machine.weak_parts(spans, thread, label, number, located.scalar, self.issue, part)
+        for layer, apart in enumerate(_without_overlap(spans) if writes else [spans]):
+            count = len(self.located)
+            machine.weak_parts(apart, thread, label, number, located.scalar, self.issue, part + layer * count)
         for span in spans if writes else ():
             machine.forget(*span)
+
+
+def _without_overlap(spans: list[Span]) -> list[list[Span]]:
+    """Bytes of a write in groups within which none are written twice: rows of a box may be one place of the tensor.
+
+    The rows of a copy have no order, so each group is an access of its own.
+    """
+    groups: list[list[Span]] = [[]]
+    ends: list[dict[Block, int]] = [{}]
+    for block, first, size in sorted(spans, key=lambda span: span[1]):
+        fits = (number for number, end in enumerate(ends) if end.get(block, 0) <= first)
+        number = next(fits, len(groups))
+        if number == len(groups):
+            groups.append([])
+            ends.append({})
+        groups[number].append((block, first, size))
+        ends[number][block] = first + size
+    return groups
 
 
 Make = Callable[[LaneIssue, int], None]

@@ -136,6 +136,9 @@ class Ways:
         if rule == "data-race" and len(scopes) == len(labels):
             text = " and ".join(f".{scope.name.lower()}" for scope in scopes if scope is not None)
             return Missing(MissingOrder.SCOPES, text, first, second, way)
+        if self.points[first].issue == self.points[second].issue is not None:
+            text = "one copy accesses these bytes twice, in no order"
+            return Missing(MissingOrder.SYNCHRONIZATION, text, first, second, way)
         if any(isinstance(label, Access) and label.asynchronous for label in labels[:1]) and len(way) <= 1:
             early = self._does_not_cover(first, second)
             if early is not None:

@@ -209,6 +209,46 @@ W: mbarrier.try_wait.parity.shared.b64 %p5, [%r4], 0;
     assert undefined or verdict.word == "clean"
 
 
+SCATTERED = """fence.proxy.async.shared::cta;
+bar.warp.sync -1;
+@%p0 {copy} [%r2];
+@%p0 cp.async.bulk.commit_group;
+@%p0 cp.async.bulk.wait_group 0;"""
+SCATTER = "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group [%d1, {{0, {}}}],"
+STORED = "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%d1, {0, 0}],"
+REDUCED = "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%d1, {0, 0}],"
+
+
+@pytest.mark.parametrize(
+    ("copy", "box", "stride", "races"),
+    [
+        (SCATTER.format("9, 5, 7, 1"), [64, 1], 128, False),
+        (SCATTER.format("5, 5, 7, 1"), [64, 1], 128, True),
+        (SCATTER.format("5, 7, 1, 5"), [64, 1], 128, True),
+        (SCATTER.format("5, 90, 90, 1"), [64, 1], 128, False),
+        (STORED, [16, 4], 128, False),
+        (STORED, [16, 4], 32, False),
+        (STORED, [16, 4], 16, True),
+        (REDUCED, [16, 4], 16, False),
+    ],
+)
+def test_rows_of_a_copy_that_are_one_place_of_the_tensor(
+    copy: str, box: list[int], stride: int, *, races: bool
+) -> None:
+    """The rows are written in no order. The sum of a reduction is the same in each; rows outside are not written."""
+    described = {"param": "map", "address": "0x100000000", "element_bytes": 2, "dims": [64, 64]}
+    launch = parse_launch({
+        "grid": [1, 1, 1], "block": [32, 1, 1], "tensormaps": [{**described, "strides_bytes": [stride], "box": box}],
+        "params": [{"name": "p", "type": "ptr", "address": "0x100000000", "bytes": 65536},
+                   {"name": "map", "type": "bytes", "hex": "00" * 128}],
+    })  # fmt: skip
+    read = parse_module(Source("k.ptx", text_of(SCATTERED.format(copy=copy))))
+    verdict = judge(read, entry(read), launch, load_model("ptx-9.4"))
+    assert ("data-race" in {finding.rule for finding in verdict.findings}) is races
+    assert races is not verdict.clean
+    assert all("twice, in no order" in finding.missing for finding in verdict.findings)
+
+
 COPIED = """@%p0 mbarrier.init.shared.b64 [%r4], 1;
 bar.sync 0;
 @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r4], 128;
