@@ -29,6 +29,7 @@ from memmodel.kernel.executions.decisions import (
 )
 from memmodel.kernel.executions.followers import Followers
 from memmodel.kernel.executions.polls import element_register
+from memmodel.kernel.flow.paths import in_loop
 from memmodel.kernel.flow.rounds import MAX_LOOKED_AT, comes_back_alike, looked_at
 from memmodel.kernel.machine.choices.schedule import AccessKey, ChosenRead
 from memmodel.kernel.machine.choices.scripted_reads import NOT_COUNTED, LeadsBack, counted_write
@@ -230,11 +231,13 @@ class ReadsFrom:
         )  # fmt: skip
 
     def _leads_back(self, poll: TraceEvent, value: int | None) -> bool:
-        """True if a value may lead back to a read. One that is not known may not, if it is of an element of a vector
-        that the loop around the load does not look at.
+        """True if a value may lead back to a read. One that is not known may not, if there is no loop around the read,
+        or if it is of an element of a vector that the loop does not look at.
         """
         if value is not None:
             return self.leads_back(poll, value)
+        if not in_loop(self.entry, poll.at):
+            return False
         register, looked = element_register(self.entry, poll), looked_at(self.entry, poll.at)
         return register is None or register in looked or not 0 < len(looked) <= MAX_LOOKED_AT
 

@@ -1,6 +1,6 @@
 """Paths through instructions without effect: where they lead, and what they write.
 
-In: instructions. Out: `reached`, `failing`, `doomed`, `comes_back`, `fails_back`.
+In: instructions. Out: `reached`, `in_loop`, `failing`, `doomed`, `comes_back`, `fails_back`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,12 @@ def reached(body: Body, starts: Iterable[int], passes: Callable[[LoweredInstruct
     """The instructions that paths from some instructions come to; a path ends at one for which `passes` is false."""
     instructions = graphs.reached(starts, lambda at: body[at].follows if at < len(body) and passes(body[at]) else ())
     return {at for at in instructions if at < len(body)}
+
+
+def in_loop(entry: PtxFunction, at: int) -> bool:
+    """True if a thread may come to an instruction again; where functions are called, it may come to any."""
+    body = body_of(entry)
+    return any(does.calls for does in body) or at in reached(body, body[at].follows, lambda does: True)
 
 
 def doomed(body: Body, at: int) -> int | None:

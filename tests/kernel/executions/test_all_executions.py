@@ -194,6 +194,41 @@ ld.global.u32 %r24, [%d0+68];
 OUT:"""
 """A barrier of a grid that is polled with an atomic operation, which leaves what it reads."""
 
+TILE = """and.b32 %r10, %r0, 31;
+mov.u32 %r4, %reserved_smem_offset_1;
+setp.eq.u32 %p1, %r10, 0;
+shr.u32 %r11, %r0, 5;
+mov.u32 %r12, 1;
+shl.b32 %r12, %r12, %r11;
+not.b32 %r13, %r12;
+@%p1 red.and.release.cta.shared.b32 [%r4], %r13;
+bar.sync 0;
+st.shared.u32 [%r3], %r0;
+bar.warp.sync -1;
+@!%p1 bra MET;
+atom.or.{sem}.cta.shared.b32 %r20, [%r4], %r12;
+or.b32 %r21, %r20, %r12;
+and.b32 %r21, %r21, 3;
+setp.ne.u32 %p2, %r21, 3;
+@%p2 bra W;
+red.and.relaxed.cta.shared.b32 [%r4], -4;
+bra MET;
+W: ld.acquire.cta.shared.u32 %r22, [%r4];
+and.b32 %r22, %r22, %r12;
+setp.ne.u32 %p3, %r22, 0;
+@%p3 bra W;
+MET: bar.warp.sync -1;
+xor.b32 %r14, %r1, 128;
+add.u32 %r14, %r14, %r2;
+ld.shared.u32 %r23, [%r14];"""
+"""The barrier of a tile of two warps of cooperative groups: each operates once on a word of reserved shared memory."""
+
+
+def threads_of(body: str) -> int:
+    """A tile has two warps."""
+    return 64 if "reserved_smem" in body else 32
+
+
 ADD, REDUCE = "atom.relaxed.gpu.global.add.u32 %r21,", "red.relaxed.gpu.global.add.u32"
 
 
@@ -216,10 +251,11 @@ ADD, REDUCE = "atom.relaxed.gpu.global.add.u32 %r21,", "red.relaxed.gpu.global.a
                      id="grid sync of cooperative groups, twice"),
         pytest.param(COUNTED.format(arrive=ADD, fence="fence.acq_rel.gpu;"), 2, None, id="polled by an atomic"),
         pytest.param(COUNTED.format(arrive=REDUCE, fence="fence.acq_rel.gpu;"), 2, None, id="polled by an atomic, red"),
+        pytest.param(TILE.format(sem="acq_rel"), 1, None, id="tile of two warps"),
     ],
 )  # fmt: skip
 def test_all_executions_are_judged(body: str, ctas: int, executions: int | None) -> None:
-    verdict = judged(body, 32, ctas, "zero")
+    verdict = judged(body, threads_of(body), ctas, "zero")
     assert verdict.word == "clean" and verdict.exhaustive, verdict.notes
     assert executions is None or verdict.explored == executions
 
@@ -236,13 +272,14 @@ def test_all_executions_are_judged(body: str, ctas: int, executions: int | None)
         pytest.param(POPPED.replace("{acquire}", "relaxed"), 3, "data-race", id="stack, a pop"),
         pytest.param(GRID_SYNC, 2, "data-race", id="both store after the second grid sync"),
         pytest.param(COUNTED.format(arrive=ADD, fence=""), 2, "data-race", id="polled by an atomic, without a fence"),
+        pytest.param(TILE.format(sem="relaxed"), 1, "data-race", id="tile of two warps"),
         pytest.param(
             COUNTED.replace("20, 2;", "20, 3;").format(arrive=ADD, fence=""), 2, "hang", id="polled for one more"
         ),
     ],
 )
 def test_broken_ones_are_found(body: str, ctas: int, rule: str) -> None:
-    assert rule in {finding.rule for finding in judged(body, 32, ctas, "zero").findings}
+    assert rule in {finding.rule for finding in judged(body, threads_of(body), ctas, "zero").findings}
 
 
 def two(first: str, second: str) -> str:
