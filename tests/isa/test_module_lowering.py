@@ -519,3 +519,36 @@ def test_a_shape_has_as_many_registers_as_its_page_says(head: str, shape: str, r
     count = registers * times
     assert "register" not in (refusal(count) or "")
     assert "register" in (refusal(count + 1) or "") and (count == 1 or "register" in (refusal(count - 1) or ""))
+
+
+MMA_OPERANDS = {
+    "f16": "[%r0], %d0, %d1, %r1, %p0;", "i8": "[%r0], %d0, %d1, %r1, %p0;",
+    "mxf8f6f4.block_scale": "[%r0], %d0, %d1, %r1, [%r2], [%r3], %p0;",
+}  # fmt: skip
+HALVES = {("", 1): 64, (".sp", 1): 64, (".sp", 2): 128}
+"""The rows of the layouts F and C, whose accumulators may begin in lane 16, too ("Data Path Layout Organization")."""
+
+
+FORMS = [("", 1), ("", 2), (".sp", 1), (".sp", 2), (".ws", 1), (".ws.sp", 1)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "ctas"),
+    [(kind, *form) for kind in MMA_OPERANDS for form in FORMS if "scale" not in kind or "ws" not in form[0]],
+)
+def test_the_lanes_in_which_an_accumulator_may_begin(kind: str, words: str, ctas: int) -> None:
+    operands = MMA_OPERANDS[kind].replace("%d1, %r1", "%d1, [%r2], %r1" if "sp" in words else "%d1, %r1")
+    head = f"tcgen05.mma{words}"
+    found = next(
+        op
+        for op in steps_of(f"{head}.cta_group::{ctas}.kind::{kind} {operands}")
+        if isinstance(op, UndefinedIf) and op.rule.startswith("the accumulator of")
+    )
+    rows = None if "scale" in kind else HALVES.get((words, ctas))
+    if rows is None:
+        assert found == in_lane_0(head)
+        return
+    number = Apply("and", (Apply("shr", (Get("1"), Const(24)), U32), Const(31)), U32)
+    allowed = Apply("selp", (Const(16), Const(0), Apply("eq", (number, Const(rows // 16)), U32)), U32)
+    other = Apply("ne", (lane("0"), Apply("and", (lane("0"), allowed), U32)), U32)
+    assert found.when == other

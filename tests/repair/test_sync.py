@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -183,6 +185,23 @@ def test_hand_overs_as_data() -> None:
 def test_hand_overs_that_cannot_be_meant(hand_overs: tuple[WantedHandOver, ...], message: str) -> None:
     with pytest.raises(memmodel.InputError, match=message):
         HandOverPlan("tile", (BUFFER,), (WRITER, COPIER), hand_overs)
+
+
+def test_accesses_with_a_common_byte_of_which_one_writes_have_to_be_ordered() -> None:
+    extents = [(at, size) for at in (0, 4, 8, 16) for size in (4, 8, 16) if at % size == 0]
+    for first, second in product(extents, extents):
+        for kinds, buffers in product((("read", "read"), ("read", "write"), ("write", "write")), ("bb", "bc")):
+            agents = [
+                Agent(name, (DataAccess(name.lower(), kind, buffer, *extent),))
+                for name, kind, buffer, extent in zip("XY", kinds, buffers, (first, second), strict=True)
+            ]
+            touched = zip(buffers, (first, second), strict=True)
+            one, other = ({(buffer, at + n) for n in range(size)} for buffer, (at, size) in touched)
+            meet = bool(one & other) and "write" in kinds
+            both = (SharedBuffer("b", 64), SharedBuffer("c", 64))
+            HandOverPlan("t", both, tuple(agents), (WantedHandOver("x", "y"),))
+            with pytest.raises(memmodel.InputError, match="touch the same bytes") if meet else nullcontext():
+                HandOverPlan("t", both, tuple(agents), ())
 
 
 @pytest.mark.parametrize(

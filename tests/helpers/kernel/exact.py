@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 
 from helpers.kernel import one_text, random_waits, roundtrip
 from helpers.kernel.random_clusters import cluster
+from helpers.kernel.random_fences import fences
 from helpers.kernel.random_mutants import mutant, unwritten
 from helpers.kernel.random_one_text import one_text as kernel
 from helpers.kernel.random_rounds import lock, loop
@@ -93,6 +94,7 @@ KINDS: dict[str, Callable[[int], str]] = {
     "loop": loop,
     "seldom": seldom,
     "cluster": cluster,
+    "fences": fences,
     "one-text": kernel,
     **{name: _of_strategy(name) for name in STRATEGIES},
 }

@@ -118,6 +118,37 @@ def handing_over(seed: int) -> tuple[str, str, int]:
     return (*as_both("handing-over", bodies), many)
 
 
+def _polls(pick: random.Random, who: int, number: int) -> list[str]:
+    """One step of a thread that counts up, sets, polls or asks a word."""
+    word, kind, register = pick.choice("xyee"), pick.random(), f"%r{10 + number}"
+    if kind < 0.25:
+        return [f"red.release.gpu.global.add.u32 [{word}], 1;"]
+    if kind < 0.35:
+        return [f"atom.acq_rel.gpu.global.add.u32 {register}, [{word}], 1;"]
+    if kind < 0.55:
+        return [f"st.release.gpu.global.u32 [{word}], {pick.choice((1, 1, 2))};"]
+    load = f"ld.acquire.gpu.global.u32 {register}, [{word}];"
+    if kind < 0.8:
+        asks, loop = pick.choice(("lt", "ne", "eq")), f"W{who}{number}"
+        return [
+            f"{loop}: {load}",
+            f"setp.{asks}.u32 %p6, {register}, {pick.choice((0, 1, 1, 2))};",
+            f"@%p6 bra {loop};",
+        ]
+    asks = pick.choice(("ne", "eq"))
+    return [load, f"setp.{asks}.u32 %p5, {register}, {pick.choice((0, 1))};", f"@%p5 bra END{who};"]
+
+
+def polling(seed: int) -> tuple[str, str, int]:
+    """The same of threads that poll words for several values: whether a loop is a wait depends on the execution."""
+    pick = random.Random(seed)
+    bodies = []
+    for who in range(pick.choice((2, 2, 3))):
+        lines = [line for number in range(pick.choice((1, 2, 2, 3))) for line in _polls(pick, who, number)]
+        bodies.append([*lines, pick.choice((f"st.global.u32 [d], {who};", "ld.global.u32 %r30, [d];", ""))])
+    return (*as_both("polling", bodies), len(bodies))
+
+
 def as_both(name: str, bodies: Sequence[Sequence[str]]) -> tuple[str, str]:
     """Threads as a litmus test of a name and as a kernel, each in a CTA of its own. The words are [x], [y], [d]
     and [e]; a branch to END and the number of its thread ends that thread.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import product
+from typing import Any
+
 from helpers.kernel.samples import HEAD, entry
 
 from memmodel.kernel.all_sizes.launch_numbers import number_of, pointers
@@ -16,7 +19,7 @@ TEXT = f"""{HEAD}
 ret;
 }}
 """
-LAUNCH = {
+LAUNCH: dict[str, Any] = {
     "grid": [1, 1, 1],
     "block": [32, 1, 1],
     "params": [
@@ -42,3 +45,19 @@ def test_addresses_of_buffers_are_told_from_numbers_of_their_size() -> None:
     assert pointers(k, launch) == {ParamPart("p", 0, 8), ParamPart("s", 8, 8)}
     numbers = [ParamPart("n", 0, 8), ParamPart("s", 0, 8), ParamPart("s", 16, 4)]
     assert [number_of(k, launch, part) for part in numbers] == [7, 3, 5]
+
+
+def test_the_number_of_a_part_that_is_given_as_bytes() -> None:
+    k = entry(parse_module(Source("k.ptx", TEXT)))
+    given = {"name": "s", "type": "bytes", "hex": "030000000000000000000000020000000500000007000000"}
+    launch = parse_launch({**LAUNCH, "params": [*LAUNCH["params"][:2], given]})
+    assert [number_of(k, launch, ParamPart("s", at, size)) for at, size in ((0, 8), (8, 8), (16, 4))] == [3, 2 << 32, 5]
+
+
+def test_parts_that_have_a_byte_in_common() -> None:
+    parts = [ParamPart("s", at, size) for at in range(6) for size in (1, 2, 4)]
+    for first, second in product(parts, parts):
+        common = {*range(first.offset, first.offset + first.size)} & {
+            *range(second.offset, second.offset + second.size)
+        }
+        assert first.meets(second) is bool(common) and not first.meets(second._replace(name="n"))

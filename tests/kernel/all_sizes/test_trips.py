@@ -119,6 +119,9 @@ POLLED = text(
                      "setp.eq.u32 %p8, %r24, 4096;\n@%p8 bar.sync 2;"), "whether bar.sync is carried out"),
         (rounds(more="@%p0 atom.shared.add.u32 %r16, [s+4000], 1;\nbar.sync 0;\nld.shared.u32 %r17, [s+4000];\n"
                      "setp.gt.u32 %p7, %r17, 50;\n@%p7 st.shared.u32 [s+4008], %r0;"), "whether st.shared.u32"),
+        (rounds(more="add.u32 %r16, %r2, %r1;\nst.shared.u32 [%r16+2048], %r9;\nbar.sync 0;\n"
+                     "ld.shared.u32 %r17, [s+2048];\nsetp.gt.u32 %p7, %r17, 50;\n@%p7 st.shared.u32 [s+4008], %r0;"),
+         "whether st.shared.u32"),
         (rounds("ld.shared.u32 %r17, [s+4000];\nbar.sync 0;\nsetp.gt.u32 %p7, %r17, 50;\nselp.u32 %r10, 1, 0, %p7;",
                 more="@%p0 st.relaxed.cta.shared.u32 [s+4000], %r9;\nbar.sync 0;"), "an operand of st.shared"),
         (POLLED, "red.release.gpu.global.add.u32 at line 32 may meet others in each round"),
@@ -127,8 +130,8 @@ POLLED = text(
     ],
     ids=["a barrier that one round leaves out", "a slot that lasts for 16 rounds", "a slot that stays at last",
          "a byte that wraps", "floating point", "memory", "a product of two numbers",
-         "a sum of atomic operations", "a number in a strong store", "a counter that is polled",
-         "stores that overlap", "stores over what comes later"],
+         "a sum of atomic operations", "a number that all lanes store", "a number in a strong store",
+         "a counter that is polled", "stores that overlap", "stores over what comes later"],
 )  # fmt: skip
 def test_rounds_that_need_not_repeat(source: str, why: str) -> None:
     answer = said(source, 14)

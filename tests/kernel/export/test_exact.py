@@ -24,7 +24,7 @@ CHOSEN = {
 }
 """Seeds by kind, from FIRST on: of 650 kernels those that make the most conditions matter (`benchmarks.chosen`)."""
 
-SAMPLE = {"loop": 2, "more": 1, "cluster": 2, "one-text": 24, "later": 6, "odd": 4}
+SAMPLE = {"loop": 2, "more": 1, "cluster": 2, "one-text": 24, "later": 6, "odd": 4, "fences": 3}
 """So many more of a kind."""
 
 

@@ -175,3 +175,12 @@ def test_no_event_gets_memory_after_the_run(seed: int):
     for own, events in zip(run.threads, settled, strict=True):
         own.settle()
         assert own.accessing == events
+
+
+@pytest.mark.parametrize(("between", "orders"), [(4, False), (2, True), (8, False)])
+def test_words_side_by_side_are_apart_and_those_that_overlap_are_not(between: int, orders: bool):
+    """Two counters that nothing reads: their operations order nothing, unless a byte is in both."""
+    where = block()
+    counts = [TraceEvent(0, n, n + 1, ATOMIC, where, first=between * n, size=4) for n in range(2)]
+    run = demote_unobserved(LaunchTrace([thread(0, *counts)]), frozenset())
+    assert bool(run.threads[0].events) is orders and len(run.single) == (0 if orders else 2)
