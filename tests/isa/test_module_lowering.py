@@ -552,3 +552,17 @@ def test_the_lanes_in_which_an_accumulator_may_begin(kind: str, words: str, ctas
     allowed = Apply("selp", (Const(16), Const(0), Apply("eq", (number, Const(rows // 16)), U32)), U32)
     other = Apply("ne", (lane("0"), Apply("and", (lane("0"), allowed), U32)), U32)
     assert found.when == other
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "selp.b32 %r0, %r1, %r2, {};",
+        "vote.sync.any.pred %p1, {}, -1;",
+        "tcgen05.mma.cta_group::1.kind::f16 [%r0], %d0, %d1, %r1, {};",
+    ],
+)
+def test_a_predicate_of_a_module_may_be_a_number(line: str) -> None:
+    """A predicate that an instruction reads may be 0 or 1."""
+    known, number = (repr(steps_of(line.format(operand))) for operand in ("%p0", "1"))
+    assert known.replace("Get(register='8')", "Const(value=1)") == number

@@ -224,6 +224,9 @@ exists (true)
     with pytest.raises(InputError, match="have elements of different types"):
         lower_test(read(text))
     lower_test(read(text.replace("u64 a[2]", "u32 a[4]")))
+    named = "one[128] = tensormap(a);\n.const .b8 two[128] = tensormap(b);"
+    text = text.replace("maps[256] = {tensormap(a), tensormap(b)};", named)
+    lower_test(read(text.replace("[%rd0, {0}]", "[two, {0}]")))
 
 
 def test_without_a_multimem_address_there_is_nothing_to_access() -> None:

@@ -154,6 +154,21 @@ def test_two_threads_meet_between_a_fence_that_releases_and_one_that_acquires() 
     assert after is not None and not after.findings and after.observations[0][2] is Observation.NEVER
 
 
+THREE = """PTX three
+.shared .u32 x = 0;
+thread P0 @ cta 0, gpu 0 {{ st.shared.u32 [x], 1; }}
+thread P1 @ cta 0, gpu 0 {{ ld.shared.u32 %r0, [x]; }}
+thread P2 @ cta {cta}, gpu 0 {{ mov.u32 %r0, 1; }}
+~exists (P1:r0 == 0)
+"""
+
+
+@pytest.mark.parametrize(("cta", "barrier"), [(0, "bar.sync 0, 64;"), (1, "bar.sync 0;")])
+def test_two_threads_meet_without_the_others_of_their_cta(cta: int, barrier: str) -> None:
+    (repair,) = fix("three", THREE.format(cta=cta), MODELS, Options()).repairs
+    assert repair.new.count(barrier) == 2 == repair.new.count("bar.sync")
+
+
 def test_an_access_is_moved_over_what_synchronizes_and_nothing_that_it_needs() -> None:
     moves = {one.what.removeprefix("P0, ") for one in moved_accesses(api.lowered(Source("t", MOVES)))}
     assert moves == {
