@@ -6,6 +6,7 @@ a signal when the call returns. Memory is what the process has gained since the 
 depend on what else the program holds.
 """
 
+from memmodel.limits.garbage import collect_what_has_grown as collect_what_has_grown
 from memmodel.limits.sharing import available as available
 from memmodel.limits.sharing import counted as counted
 from memmodel.limits.sharing import sharing_budget as sharing_budget

@@ -139,6 +139,10 @@ class Evaluator(Generic[V]):
                 return self.value(number)
             return members[node.place] if node.op == "self" else None
 
-        inside = type(self)(self.graph, self.algebra, known)
+        inside = self.inner(known)
         inside.opposite = self.opposite
         return inside
+
+    def inner(self, known: Known[V]) -> Evaluator[V]:
+        """An evaluator for the bodies of a `let rec`."""
+        return type(self)(self.graph, self.algebra, known)

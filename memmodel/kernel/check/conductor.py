@@ -37,7 +37,7 @@ from memmodel.kernel.order.conditions import given_columns, residents
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.question import GivenLaunch, KernelText, LaunchWords, kernel_text, question
 from memmodel.kernel.trace.problems import AwaitsOthers, Refused
-from memmodel.limits import Limits, available
+from memmodel.limits import Limits, available, collect_what_has_grown
 from memmodel.output import write_text
 from memmodel.ptx.module.syntax import PtxFunction, PtxModule
 
@@ -126,6 +126,7 @@ def judge_case(
 
     `on_verdict`: is given the verdict as soon as it stands, before anything is asked beyond the launch.
     """
+    collect_what_has_grown()
     reports: list[VerdictSoFar] = []
     final: VerdictSoFar | None = None
     try:

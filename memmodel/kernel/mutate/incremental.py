@@ -144,6 +144,7 @@ def _at_once(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Judged:
         for number in known:
             yield number, MutantResult(work.changes[number], *explained(work, work.changes[number], outcome, order))
         left = [number for number in numbers if number not in known]
+        judged = order = None  # much memory, which the parts may need
         for part in [left] if known else [numbers[::2], numbers[1::2]]:
             if part:
                 yield from _at_once(work, same, part)

@@ -25,7 +25,7 @@ from memmodel.kernel.mutate.reasons import LaunchOrder, redundant
 from memmodel.kernel.mutate.same_runs import SameRuns
 from memmodel.kernel.order.readings import identity
 from memmodel.kernel.order.verdict import FindingKey, KernelFinding, KernelVerdict, rule_in_lines
-from memmodel.limits import Limits, available
+from memmodel.limits import Limits, available, collect_what_has_grown
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction, PtxModule
 from memmodel.workers import KILLED, forked
 
@@ -116,6 +116,7 @@ class MutantWork:
         options = CheckOptions(
             SCHEDULES, until_finding=True, known=known, readings=self.readings, before_model=early, known_to=self.known
         )
+        collect_what_has_grown()
         case, budget = KernelCase(self.module, mutant, self.launch, self.model, options), self.left()
         with Limits(available(budget)):
             judged = self.runs.judged(case, self._changes(mutant))

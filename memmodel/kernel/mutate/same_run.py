@@ -61,12 +61,23 @@ MISCOUNTED = "MBBAD"
 
 
 class SameRun:
-    """A judged run of a kernel. `known`: the findings of the kernel."""
+    """A judged run of a kernel. `known`: the findings of the kernel; `often`: many mutants will be asked about."""
 
-    def __init__(self, run: RunJudge, model: Model, flags: Flags, known: frozenset[FindingKey] = frozenset()) -> None:
+    def __init__(
+        self,
+        run: RunJudge,
+        model: Model,
+        flags: Flags,
+        known: frozenset[FindingKey] = frozenset(),
+        *,
+        often: bool = True,
+    ) -> None:
         self._run, self._model, self._known, self._flags_of_run = run, model, known, flags
         self._raised = frozenset(run.raised(flags))
         self._whole = flags if flags.execution is run.execution else Flags(model, run.execution, flags)
+        if often:
+            self._whole.keep_every_value()
+            flags.keep_every_value()
 
     def only_orders(self, change: Mutation) -> bool:
         """True if a change takes order away and does nothing else. What is wrong with any kernel that is changed so is
@@ -103,7 +114,7 @@ class SameRun:
 
     def under(self, model: Model) -> SameRun:
         """The same run, asked of another model."""
-        return SameRun(self._run, model, Flags(model, self._run.execution), self._known)
+        return SameRun(self._run, model, Flags(model, self._run.execution), self._known, often=False)
 
     def new_findings(self, *changes: Mutation) -> list[KernelFinding] | None:
         """What a flag reports in the execution of a kernel with these changes that the run is, and not in the kernel;

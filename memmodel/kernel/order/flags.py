@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 from typing import TypeVar
 
 from memmodel.base.rows import Rows
+from memmodel.cat.evaluate.changed import ChangedEvaluator, EveryValue
 from memmodel.cat.evaluate.graph import ExpressionGraph, Node, graph_of
 from memmodel.cat.evaluate.large import LargeEvaluator
 from memmodel.cat.evaluate.readings import FlagPairs, OtherFlags
@@ -25,6 +26,11 @@ T = TypeVar("T")
 
 ASKED = ("synchronizes", "base-causality", "causality", "happens", "conflict", "fence-forced")
 """The definitions that are asked for when the flags have been evaluated."""
+
+
+FEW, MOST = 50, 4_500
+"""Where at most one of so many events is left out, what differs is less than the whole; executions with more events
+take too much memory for that."""
 
 
 class ExecutionRows(RowAlgebra):
@@ -57,17 +63,34 @@ class Flags:
         self._rows = ExecutionRows(model, execution, gone)
         self._graph: ExpressionGraph = graph_of(model.definitions).graph if same is None else same._graph
         self._defined = self._graph.define(model.definitions)
-        self._evaluator = LargeEvaluator(self._graph, self._rows)
-        if same is not None:
-            if more and less is not None:
-                changed = _changed(less.whole, same.execution) | less.changed(execution)
-            else:
-                changed = _changed(execution, same.execution)
-            self._evaluator.take_over(same._evaluator, changed, gone if more else 0)
+        self._every: EveryValue | None = None
+        self._silent: frozenset[str] = frozenset()
+        """The flags that are not raised in the execution that this one differs little from."""
+        if same is not None and more and less is not None:
+            changed = _changed(less.whole, same.execution) | less.changed(execution)
+        else:
+            changed = set() if same is None else _changed(execution, same.execution)
+        gone = gone if more else 0
+        if same is not None and same._every is not None and gone.bit_count() * FEW <= len(execution.events):
+            self._silent = same._silent
+            self._evaluator: LargeEvaluator = ChangedEvaluator(self._graph, self._rows, same._every, changed, gone)
+        else:
+            self._evaluator = LargeEvaluator(self._graph, self._rows)
+            if same is not None:
+                self._evaluator.take_over(same._evaluator, changed, gone)
         self._evaluator.kept = frozenset(self._defined)
         self._names = dict(zip((definition.name for definition in model.definitions), self._defined, strict=True))
         self._asked = [self._names[name] for name in ASKED if name in self._names]
         self._evaluator.left = self._asked
+
+    def keep_every_value(self) -> None:
+        """From now on the flags of executions that differ little from this one are evaluated by what differs. That
+        takes the values of all expressions: nothing is done in a very large execution."""
+        if self._every is None and len(self.execution.events) <= MOST:
+            nodes = [*self._defined, *map(self._node, self.model.flags)]
+            self._every = EveryValue(self._graph, self._rows, nodes, self._evaluator)
+            raised = self.raised()
+            self._silent = frozenset(check.name for check in self.model.flags if check.negated) - raised.keys()
 
     def raised(self, names: Iterable[str] | None = None) -> dict[str, list[tuple[int, int]]]:
         """Each flag that is raised, with the pairs that it reports."""
@@ -84,6 +107,8 @@ class Flags:
             checks.sort(key=lambda check: not self._graph.nodes[self._node(check)].flat)
         left = [self._node(check) for check in checks]
         for at, check in enumerate(checks):
+            if check.name in self._silent and self._unchanged(left[at]):
+                continue
             self._evaluator.left = [*left[at:], *self._asked]
             value = self._evaluator.value(left[at])
             if self._rows.fails(check.kind, value) is check.negated:
@@ -91,6 +116,11 @@ class Flags:
             del value
             self._evaluator.left = [*left[at + 1 :], *self._asked]
             self._evaluator.forget()
+
+    def _unchanged(self, node: int) -> bool:
+        """True if a node has the value that it has in the execution that this one differs little from, but for events
+        that are left out."""
+        return isinstance(self._evaluator, ChangedEvaluator) and self._evaluator.same(node)
 
     def holds(self, check: Check) -> bool:
         """True if what the check says is true of this execution."""

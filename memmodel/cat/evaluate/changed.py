@@ -1,0 +1,403 @@
+"""The evaluator of an execution that differs little from one that was evaluated.
+
+In: the values of all nodes in the other execution, the base names that differ, the events that are left out. Out:
+`ChangedEvaluator`. Of a node only those rows are evaluated that may differ: of a composition the rows that lead through
+a changed row or through an event that is left out, of a closure those that reach one. Where no row differs, nothing
+that is made of the node is evaluated.
+
+A value is that of the other execution without the events that are left out, but for its `Difference`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from operator import and_, or_
+
+from memmodel.base.graphs import reached
+from memmodel.base.rows import Rows, bits, inverse
+from memmodel.cat.evaluate.evaluator import Evaluator, Known
+from memmodel.cat.evaluate.graph import ExpressionGraph
+from memmodel.cat.evaluate.large import LargeEvaluator
+from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of, rows_of, without
+
+Difference = int | dict[int, int] | None
+"""What a node has that differs: the whole set, or some rows of a relation. None: nothing differs."""
+
+DifferingRows = tuple[Mapping[int, int], Rows]
+"""The rows of a relation that differ, and those of the other execution."""
+
+POINTWISE: dict[str, Callable[[int, int], int]] = {"|": or_, "&": and_, "\\": without}
+WHOLE = ("recursion", "member", "order", "self")
+"""Operators that are evaluated as a whole."""
+
+
+class EveryValue(Evaluator[Value]):
+    """The values of some nodes in one execution, and of all that these are made of. `known`: an evaluator that has some
+    of them."""
+
+    def __init__(
+        self, graph: ExpressionGraph, algebra: RowAlgebra, roots: Iterable[int], known: LargeEvaluator
+    ) -> None:
+        super().__init__(graph, algebra, known.known)
+        self.rows = algebra
+        self.own = frozenset(reached(tuple(roots), lambda number: graph.nodes[number].operands))
+        self._inverses: dict[int, Rows] = {}
+        self._domains: dict[int, int] = {}
+        self._empty: dict[int, bool] = {}
+
+    def inner(self, known: Known[Value]) -> Evaluator[Value]:
+        return Evaluator(self.graph, self.algebra, known)
+
+    def inverse(self, number: int) -> Rows:
+        """The inverse of a relation."""
+        rows = self._inverses.get(number)
+        if rows is None:
+            rows = self._inverses[number] = inverse(rows_of(self.value(number)))
+        return rows
+
+    def domain(self, number: int) -> int:
+        """The events that a relation relates to something."""
+        mask = self._domains.get(number)
+        if mask is None:
+            mask = self._domains[number] = mask_of(self.rows.domain(self.value(number)))
+        return mask
+
+    def is_empty(self, number: int) -> bool:
+        known = self._empty.get(number)
+        if known is None:
+            known = self._empty[number] = self.rows.is_empty(self.value(number))
+        return known
+
+
+class ChangedEvaluator(LargeEvaluator):
+    """Values in an execution of the same events as `other`. `changed`: the base names that differ by more than that the
+    events of `gone` are left out."""
+
+    def __init__(
+        self, graph: ExpressionGraph, algebra: RowAlgebra, other: EveryValue, changed: AbstractSet[str], gone: int
+    ) -> None:
+        super().__init__(graph, algebra)
+        self._model_graph, self._base, self._changed, self._gone = graph, other, changed, gone
+        self._here = (1 << algebra.count) - 1 & ~gone
+        self._differences: dict[int, Difference] = {}
+
+    def inner(self, known: Known[Value]) -> Evaluator[Value]:
+        return LargeEvaluator(self._model_graph, self.rows, known)
+
+    def value(self, number: int) -> Value:
+        if number not in self._base.own or self.nodes[number].op in WHOLE:
+            return super().value(number)
+        value: Value | None = self._values.get(number)
+        if value is None:
+            value = self._values[number] = self._whole(number, self.difference(number))
+        return value
+
+    def same(self, number: int) -> bool:
+        """True if a node has the value of the other execution, but for the events that are left out."""
+        return number in self._base.own and self.difference(number) is None
+
+    def known(self, number: int) -> Value | None:
+        return self.value(number) if number in self._differences else super().known(number)
+
+    def _whole(self, number: int, difference: Difference) -> Value:
+        if isinstance(difference, int):
+            return difference
+        other = self._base.value(number)
+        if isinstance(other, int):
+            return other & self._here
+        if self._base.is_empty(number):
+            rows = [0] * len(other)
+        elif self._gone:
+            here = self._here
+            rows = [row & here for row in other]
+            for event in bits(self._gone):
+                rows[event] = 0
+        else:
+            rows = list(other) if difference else other
+        for event, row in (difference or {}).items():
+            rows[event] = row
+        return rows
+
+    def difference(self, number: int) -> Difference:
+        """What differs of a node."""
+        if number in self._differences:
+            return self._differences[number]
+        node = self.nodes[number]
+        op, operands = node.op, node.operands
+        made: Difference
+        if op == "empty" or (op == "base" and node.name not in self._changed):
+            made = None
+        elif op == "base":
+            made = self._compared(number, self.rows.base(node))
+        elif op in WHOLE:
+            made = self._as_a_whole(number)
+        elif op in POINTWISE:
+            made = self._pointwise_of(number, POINTWISE[op], *operands)
+        elif op == ";":
+            made = self._composed(number, *operands)
+        elif op in ("+", "*"):
+            made = self._closed(number, operands[0], reflexive=op == "*")
+        elif op == "^-1":
+            made = self._turned(number, operands[0])
+        elif op == "range":
+            made = self._targets(number, operands[0])
+        elif op == "domain":
+            made = self._sources(number, operands[0])
+        elif all(self.difference(operand) is None for operand in operands):
+            made = None  # of sets, and what is made of each event or row by itself
+        elif op == "~" or op == "?":
+            made = self._row_by_row(number, op, operands[0])
+        else:
+            made = self._compared(number, self.rows.apply(op, *map(self.value, operands)))
+        self._differences[number] = made
+        return made
+
+    def _as_a_whole(self, number: int) -> Difference:
+        """A member of a recursion, evaluated as a whole."""
+        if self.nodes[number].op == "member" and not self._may_differ(self.nodes[number].operands[0]):
+            return None
+        return self._compared(number, super().value(number))
+
+    def _may_differ(self, number: int) -> bool:
+        """True if a recursion may have other members: no node of it has a value of its own here, so an event that is
+        left out may be on the way to each."""
+        inner, met = [number], set[int]()
+        while inner:
+            at = inner.pop()
+            if at in met:
+                continue
+            met.add(at)
+            if not self.nodes[at].open and at != number:
+                if self.difference(at) is not None:
+                    return True
+            else:
+                inner += self.nodes[at].operands
+        return not all(
+            self._base.is_empty(member)
+            for member in self._base.own
+            if self.nodes[member].op == "member" and self.nodes[member].operands[0] == number
+        )
+
+    def _compared(self, number: int, value: Value) -> Difference:
+        """What differs of a node that has this value."""
+        other, here, gone = self._base.value(number), self._here, self._gone
+        if isinstance(value, int):
+            return None if value == mask_of(other) & here else value
+        rows = rows_of(other)
+        differing = {
+            event: row
+            for event, (row, old) in enumerate(zip(value, rows, strict=True))
+            if row != old and row != old & here and not gone >> event & 1
+        }
+        return differing or None
+
+    def _rows(self, number: int) -> DifferingRows:
+        """The rows of a relation that differ, and those of the other execution."""
+        difference = self.difference(number)
+        return difference if isinstance(difference, dict) else {}, rows_of(self._base.value(number))
+
+    def _kept(self, number: int, rows: Iterable[tuple[int, int]]) -> Difference:
+        """Of some rows those that differ."""
+        old, here = rows_of(self._base.value(number)), self._here
+        return {event: row for event, row in rows if row != old[event] & here} or None
+
+    def _pointwise_of(self, number: int, operation: Callable[[int, int], int], left: int, right: int) -> Difference:
+        first, second, here = self.difference(left), self.difference(right), self._here
+        if first is None and second is None:
+            return None
+        if self.nodes[number].is_set:
+            return self._compared(number, operation(mask_of(self.value(left)), mask_of(self.value(right))))
+        mine, others = self._rows(left), self._rows(right)
+        return self._kept(
+            number,
+            (
+                (event, operation(_row(mine, event, here), _row(others, event, here)))
+                for event in mine[0].keys() | others[0].keys()
+            ),
+        )
+
+    def _row_by_row(self, number: int, op: str, operand: int) -> Difference:
+        if self.nodes[number].is_set:
+            return self._compared(number, self.rows.complement(self.value(operand), is_set=True))
+        rows, _ = self._rows(operand)
+        if op == "~":
+            return self._kept(number, ((event, self._here & ~row) for event, row in rows.items()))
+        return self._kept(number, ((event, row | 1 << event) for event, row in rows.items()))
+
+    def _composed(self, number: int, left: int, right: int) -> Difference:
+        nodes, here = self.nodes, self._here
+        if nodes[left].op == "[]":
+            source = nodes[left].operands[0]
+            sources, differing = mask_of(self.value(source)), self._rows(right)
+            events = sources & _mask(differing[0])
+            if self.difference(source) is not None:
+                events |= (sources ^ mask_of(self._base.value(source))) & here
+            return self._kept(
+                number,
+                ((event, _row(differing, event, here) if sources >> event & 1 else 0) for event in bits(events)),
+            )
+        mine = self._rows(left)
+        if nodes[right].op == "[]":
+            target = nodes[right].operands[0]
+            targets = mask_of(self.value(target))
+            events = _mask(mine[0])
+            if self.difference(target) is not None:
+                toggled = (targets ^ mask_of(self._base.value(target))) & here
+                events |= self._leading(left, toggled) & here
+            return self._kept(number, ((event, _row(mine, event, here) & targets) for event in bits(events)))
+        others = self._rows(right)
+        through = _mask(others[0])
+        events = (_mask(mine[0]) | self._leading(left, through | self._gone & self._base.domain(right))) & here
+        if not events:
+            return None
+        old, before, rows = rows_of(self._base.value(number)), mine[1], others[1]
+        steps = self._base.domain(right) | through
+        gone, back = self._gone | through, self._base.inverse(right)
+        known: dict[tuple[int, int], int] = {}
+        """What events with these steps before and now are related to."""
+        made: dict[int, int] = {}
+        for event in bits(events):
+            was, now = before[event] & steps, _row(mine, event, here) & steps
+            row = known.get((was, now))
+            if row is None:
+                row = lost = 0
+                for step in bits(now & (through | ~was)):
+                    row |= _row(others, step, here)
+                for step in bits(was & (gone | ~now)):
+                    lost |= rows[step]
+                row |= old[event] & here & ~_lost(lost & here & ~row, now & ~through, rows, back)
+                known[was, now] = row
+            if row != old[event] & here:
+                made[event] = row
+        return made or None
+
+    def _leading(self, relation: int, targets: int) -> int:
+        """The events that the relation of the other execution relates to one of these."""
+        if not targets:
+            return 0
+        back, events = self._base.inverse(relation), 0
+        for target in bits(targets):
+            events |= back[target]
+        return events
+
+    def _closed(self, number: int, operand: int, *, reflexive: bool) -> Difference:
+        """A closure: where the relation has no cycle and nothing new, the rows that reach a change, those first that
+        reach least."""
+        (differing, rows), here, other = self._rows(operand), self._here, self._base
+        changed = _mask(differing) | self._gone & other.domain(operand)
+        if not changed:
+            return None
+        closed = rows_of(other.value(number))
+        if any(row & ~rows[event] for event, row in differing.items()):
+            return self._compared(number, self.rows.apply(self.nodes[number].op, self.value(operand)))
+        events = sorted(
+            bits((_mask(differing) | self._leading(number, changed)) & here), key=lambda it: closed[it].bit_count()
+        )
+        made: dict[int, int] = {}
+        stale, done, back = self._gone, 0, other.inverse(number)
+        for event in events:
+            if done >> event & 1:
+                continue
+            together = (closed[event] & back[event] | 1 << event) & here  # what lies on a cycle with it
+            done |= together
+            members = [event] if together == 1 << event else bits(together)
+            if not any(member in differing or rows[member] & stale for member in members):
+                continue
+            row = 0
+            for member in members:
+                row |= differing.get(member, rows[member] & here)
+            if len(members) > 1:
+                if not self._connected(operand, members, together):
+                    return self._compared(number, self.rows.apply(self.nodes[number].op, self.value(operand)))
+                row |= together
+            left = row & ~together
+            while left:
+                low = left & -left
+                step = low.bit_length() - 1
+                behind = made.get(step)
+                if behind is None:
+                    behind = closed[step] & here
+                row |= behind
+                left &= ~(behind | low)
+            for member in members:
+                whole = row | 1 << member if reflexive else row
+                if whole != closed[member] & here:
+                    made[member] = whole
+                    stale |= 1 << member
+        return made or None
+
+    def _connected(self, operand: int, members: list[int], together: int) -> bool:
+        """True if each of these events still leads to each other one."""
+        relation, here = self._rows(operand), self._here
+        inside = {member: _row(relation, member, here) & together for member in members}
+        ahead = _reached_from(members[0], inside)
+        back: dict[int, int] = dict.fromkeys(members, 0)
+        for member, row in inside.items():
+            for target in bits(row):
+                back[target] |= 1 << member
+        return ahead == together == _reached_from(members[0], back)
+
+    def _turned(self, number: int, operand: int) -> Difference:
+        (differing, rows), here = self._rows(operand), self._here
+        old = rows_of(self._base.value(number))
+        made: dict[int, int] = {}
+        for event, row in differing.items():
+            for target in bits(row ^ rows[event] & here):
+                made[target] = made.get(target, old[target] & here) ^ 1 << event
+        return made or None
+
+    def _sources(self, number: int, operand: int) -> Difference:
+        differing, rows = self._rows(operand)
+        mask, here = mask_of(self._base.value(number)) & self._here, self._here
+        for event in bits((_mask(differing) | self._leading(operand, self._gone)) & here):
+            row = differing.get(event, rows[event] & here)
+            mask = mask | 1 << event if row else mask & ~(1 << event)
+        return self._compared(number, mask)
+
+    def _targets(self, number: int, operand: int) -> Difference:
+        if self.difference(operand) is not None:
+            return self._compared(number, self.rows.range(self.value(operand)))
+        mask, rows = mask_of(self._base.value(number)) & self._here, rows_of(self._base.value(operand))
+        for event in bits(self._gone):
+            for target in bits(rows[event] & mask):
+                if not self._base.inverse(operand)[target] & self._here:
+                    mask &= ~(1 << target)
+        return self._compared(number, mask)
+
+
+def _mask(events: Iterable[int]) -> int:
+    mask = 0
+    for event in events:
+        mask |= 1 << event
+    return mask
+
+
+def _lost(targets: int, steps: int, rows: Rows, back: Rows) -> int:
+    """The targets to which none of the steps leads. `back`: the inverse of the rows."""
+    left, lost = targets, 0
+    while left:
+        low = left & -left
+        step = back[low.bit_length() - 1] & steps
+        if step:
+            left &= ~rows[(step & -step).bit_length() - 1]
+        else:
+            lost |= low
+            left ^= low
+    return lost
+
+
+def _reached_from(first: int, rows: Mapping[int, int]) -> int:
+    found = left = 1 << first
+    while left:
+        low = left & -left
+        new = rows[low.bit_length() - 1] & ~found
+        found |= new
+        left = left ^ low | new
+    return found
+
+
+def _row(rows: DifferingRows, event: int, here: int) -> int:
+    differing, old = rows
+    row = differing.get(event)
+    return old[event] & here if row is None else row

@@ -1,0 +1,77 @@
+"""An execution that differs little from another one, evaluated by what differs: the referee says the same."""
+
+from __future__ import annotations
+
+from helpers.examples import examples
+from helpers.expressions import MOST_EVENTS, execution_of, executions, model_texts, parsed, restricted
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memmodel.base.rows import bits, rows_without
+from memmodel.cat.evaluate.changed import ChangedEvaluator, EveryValue
+from memmodel.cat.evaluate.graph import Node, graph_of
+from memmodel.cat.evaluate.large import LargeEvaluator
+from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of, rows_of
+from memmodel.concrete.execution import Execution
+from memmodel.referee.evaluate import evaluate
+
+
+class PlainRows(RowAlgebra):
+    """The rows of one execution, of which some events are left out."""
+
+    def __init__(self, execution: Execution, running: int) -> None:
+        super().__init__(len(execution.events), running)
+        self.execution = execution
+
+    def base(self, node: Node) -> Value:
+        return self.execution.set(node.name) if node.is_set else self.execution.relation(node.name)
+
+    def order(self, node: Node, over: Value, extends: Value) -> Value:
+        raise AssertionError("these models choose no order")
+
+
+@examples(150)
+@given(count=st.integers(1, MOST_EVENTS), text=model_texts(), data=st.data())
+def test_what_differs(count: int, text: str, data: st.DataObject) -> None:
+    model = parsed(text)
+    execution, other = data.draw(executions(count)), data.draw(executions(count))
+    events = (1 << count) - 1
+    gone = data.draw(st.integers(0, events))
+    names = sorted([*execution.chosen_sets, *execution.chosen_relations])
+    changed = data.draw(st.sets(st.sampled_from(names), max_size=2))
+    source = {name: other if name in changed else execution for name in names}
+    less = execution_of(
+        {name: source[name].set(name) & ~gone for name in execution.chosen_sets},
+        {name: rows_without(source[name].relation(name), gone) for name in execution.chosen_relations},
+        count,
+    )
+    graph = graph_of(model.definitions)
+    whole = PlainRows(execution, events)
+    some = data.draw(st.sampled_from(range(len(graph.defined) + 1)))  # later ones are evaluated as anywhere else
+    nodes = [*graph.defined[:some]]
+    every = EveryValue(graph.graph, whole, nodes, LargeEvaluator(graph.graph, whole))
+    evaluator = ChangedEvaluator(graph.graph, PlainRows(less, events & ~gone), every, changed, gone)
+    judged = evaluate(model, restricted(less, events & ~gone))
+    for number, node in enumerate(graph.defined):
+        value = evaluator.value(node)
+        assert _packed(value, events & ~gone) == judged.evaluator.defined(number)
+        if evaluator.same(node):
+            old = every.value(node)
+            assert value == (mask_of(old) & ~gone if isinstance(old, int) else rows_without(rows_of(old), gone))
+    for check in model.checks:
+        fails = evaluator.rows.fails(check.kind, evaluator.value(graph.node(check.body)))
+        assert fails is (judged.evaluator.holds(check) is check.negated)
+
+
+def _packed(value: Value, here: int) -> Value:
+    """A value, its events numbered anew; nothing else is in it."""
+    kept = bits(here)
+
+    def packed(row: int) -> int:
+        assert not row & ~here
+        return sum(1 << number for number, event in enumerate(kept) if row >> event & 1)
+
+    if isinstance(value, int):
+        return packed(value)
+    assert not any(row for event, row in enumerate(value) if not here >> event & 1)
+    return [packed(value[event]) for event in kept]
