@@ -174,7 +174,8 @@ class DeviceMemory:
                 if buffer.address < end and first < buffer.address + buffer.bytes:
                     if first == buffer.address and other == name:
                         break
-                    raise self.launch.wrong(f"the buffers {other} and {name} overlap")
+                    hint = 'give a second pointer to a buffer as a number: "type": "u64", and its address as "value"'
+                    raise self.launch.wrong(f"the buffers {other} and {name} overlap", hint)
             spans.append((buffer.address, buffer.address + buffer.bytes, name))
             content = _contents(self.launch, buffer, name)
             instance = Instance(name, None, Space.GLOBAL, buffer.bytes)

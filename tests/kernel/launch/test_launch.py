@@ -125,10 +125,11 @@ def test_contents_stay_below_the_folder_of_the_launch(tmp_path: Path, elsewhere:
 
 def test_overlapping_buffers_are_refused() -> None:
     read = module("")
-    with pytest.raises(InputError, match="overlap"):
+    with pytest.raises(InputError, match="overlap") as error:
         DeviceMemory(
             read, entry(read), parse_launch({**GOOD, "params": [POINTER], "buffers": [{"address": 4096, "bytes": 8}]})
         )
+    assert error.value.hint is not None and '"u64"' in error.value.hint
 
 
 @pytest.mark.parametrize(
