@@ -9,6 +9,7 @@ parts of it: an `expect_tx`, a `commit_group`, computations.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from memmodel.isa.rows.ingredients import GLOBAL, NEAR, OBJECT, SHARED, TENSOR, TILE, Form, Ingredient
 
@@ -81,9 +82,22 @@ def _tile_store(name: str, space: str, place: str, far: str = "") -> Ingredient:
     return Ingredient(name, word, place, "w", far=far, wide=wide)
 
 
-_LOAD_ALIAS = _only("ld.weak.global.u32 %{r}, [{x}_alias];", "weak")
-_STORE_ALIAS = _only("st.weak.global.u32 [{x}_alias], {v};", "weak")
-_ALIAS = ("{x}_alias aliases {x};",)
+def _through_alias(access: Ingredient) -> Ingredient:
+    """The same access through another virtual address of the place."""
+
+    def renamed(forms: tuple[Form, ...]) -> tuple[Form, ...]:
+        return tuple(replace(form, text=form.text.replace("[{x}]", "[{x}_alias]")) for form in forms)
+
+    return replace(
+        access,
+        name=f"{access.name}.alias",
+        forms=renamed(access.forms),
+        wide=renamed(access.wide),
+        declares=("{x}_alias aliases {x};",),
+        far="",
+    )
+
+
 _MULTIMEM = (".global .u32 {x}_all = multimem({x});",)
 _MULTIMEM_LOADS = _loads(".global.add.u32 %{r}, [{x}_all];", "multimem.ld_reduce")
 _MULTIMEM_STORES = _stores(".global.u32 [{x}_all], {v};", head="multimem.st")
@@ -160,14 +174,16 @@ _MAP = (
 _OF_MAPS = ("copy.map",)
 _ACQUIRE_MAP = _only("fence.proxy.tensormap::generic.acquire.{scope} [{x}_map], 128;", "half")
 _REPLACE = "mov.u64 %a{n}, {x}_other;\ntensormap.replace.tile.global_address.global.b1024.b64 [{x}_map], %a{n};"
+_REPLACE_ALIAS = _REPLACE.replace("{x}_map", "{x}_map_alias")
+_MAP_ALIAS = (*_MAP, "{x}_map_alias aliases {x}_map;")
 
 # ---- the table -------------------------------------------------------------------------------------------------------
 
 SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
     _row("ld", Ingredient("ld", _loads(_LOAD), GLOBAL, "r")),
     _row("st", Ingredient("st", _stores(_STORE), GLOBAL, "w")),
-    _row("ld", Ingredient("ld.alias", _LOAD_ALIAS, GLOBAL, "r", declares=_ALIAS)),
-    _row("st", Ingredient("st.alias", _STORE_ALIAS, GLOBAL, "w", declares=_ALIAS)),
+    _row("ld", _through_alias(Ingredient("ld", _loads(_LOAD), GLOBAL, "r"))),
+    _row("st", _through_alias(Ingredient("st", _stores(_STORE), GLOBAL, "w"))),
     _row("st", Ingredient("st.data", _dependent(), GLOBAL, "w")),
     _row(
         "atom",
@@ -202,18 +218,18 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
     ),
     _row(
         "fence.proxy",
-        _fence("fence.proxy.alias", "fence.proxy.alias;", "proxy", pairs=("ld.alias",)),
+        _fence("fence.proxy.alias", "fence.proxy.alias;", "proxy", pairs=("ld.alias.weak",)),
         _fence(
             "fence.proxy.alias.release",
             "fence.proxy.alias.release.sys;",
             "proxy",
-            pairs=("ld.alias", "fence.proxy.alias.acquire"),
+            pairs=("ld.alias.weak", "fence.proxy.alias.acquire"),
         ),
         _fence(
             "fence.proxy.alias.acquire",
             "fence.proxy.alias.acquire.sys;",
             "proxy",
-            pairs=("ld.alias", "fence.proxy.alias.release"),
+            pairs=("ld.alias.weak", "fence.proxy.alias.release"),
         ),
     ),
     _row(
@@ -233,6 +249,20 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
     _row("st", _tile_store("st.shared", "shared::cta", SHARED, "x")),
     _row("ld", _tile_load("ld.tile", "global", TILE)),
     _row("st", _tile_store("st.tile", "global", TILE)),
+    _row(
+        "ld",
+        *(
+            _through_alias(load)
+            for load in (_tile_load("ld.shared", "shared::cta", SHARED), _tile_load("ld.tile", "global", TILE))
+        ),
+    ),
+    _row(
+        "st",
+        *(
+            _through_alias(store)
+            for store in (_tile_store("st.shared", "shared::cta", SHARED), _tile_store("st.tile", "global", TILE))
+        ),
+    ),
     _row(
         "mbarrier.arrive",
         Ingredient("arrive", _ARRIVE, OBJECT, "-", arrives=1, far="x", scopes=NEAR),
@@ -368,6 +398,7 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
     _row(
         "tensormap.replace",
         Ingredient("tensormap.replace", _only(_REPLACE), TILE, "-", declares=_MAP, pairs=_OF_MAPS),
+        Ingredient("tensormap.replace.alias", _only(_REPLACE_ALIAS), TILE, "-", declares=_MAP_ALIAS, pairs=_OF_MAPS),
     ),
     _row(
         "st.async",

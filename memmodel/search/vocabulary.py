@@ -24,7 +24,8 @@ class Vocabulary:
     """What programs consist of. `gap`: how many fences may stand between two instructions. `spread`: the placements:
     of threads in CTAs (cta), also of CTAs in clusters (cluster) and on GPUs (gpu); threads of a CTA in one warpgroup.
     `most`: how many instructions besides fences a program has at most. `wide`: tiles are accessed as a whole.
-    `scopes`: those that instructions may have."""
+    `scopes`: those that instructions may have. `idle`: programs with an instruction that can do nothing are asked for,
+    too."""
 
     ingredients: tuple[Ingredient, ...]
     threads: int = 4
@@ -35,6 +36,7 @@ class Vocabulary:
     most: int | None = None
     wide: bool = False
     scopes: tuple[str, ...] = ("cta", "gpu")
+    idle: bool = False
 
     @property
     def accesses(self) -> tuple[Ingredient, ...]:
@@ -61,9 +63,9 @@ class Vocabulary:
 
     @property
     def room(self) -> str:
-        """How large programs are and where they run, in words."""
+        """How large programs are, where they run, and whether some are left out, in words."""
         room = f"up to {_few(self.threads, 'thread')} and {_few(self.locations, 'place')} of a kind"
-        return f"{room}, placed by {', '.join(self.spread)}"
+        return f"{room}, placed by {', '.join(self.spread)}, {'idle instructions too' if self.idle else 'none idle'}"
 
 
 def _few(number: int, what: str) -> str:

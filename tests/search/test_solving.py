@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import permutations
+from dataclasses import dataclass, replace
+from itertools import permutations, product
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from helpers.examples import share
 
 from memmodel.base.resources import axioms_dir
 from memmodel.cli.app import app
+from memmodel.isa.rows.ingredients import Form
 from memmodel.search.differences import ModelPair
 from memmodel.search.programs import Specimen
 from memmodel.search.solving.layouts import ThreadLayout, layouts
@@ -50,16 +51,16 @@ def test_an_access_has_as_many_events_as_the_other_words_cut_its_bytes():
 
 def random_programs(question: ProgramQuestion, count: int, choose: random.Random) -> Iterator[list[int]]:
     """Programs of a layout, as the variables that hold."""
-    folded, solver = question.folded, question.solver
+    folded, solver, programs = question.folded, question.solver, question.programs[-1]
     for _ in range(count):
         wanted: list[int] = []
         for slot, options in enumerate(question.program.options):
             for number in choose.sample(range(len(options)), len(options)):
                 form = choose.randrange(len(options[number].forms))
-                if solver.check([*wanted, folded.form(slot, number, form)]).value == "sat":
+                if solver.check([programs, *wanted, folded.form(slot, number, form)]).value == "sat":
                     wanted.append(folded.form(slot, number, form))
                     break
-        assert solver.check(wanted).value == "sat"
+        assert solver.check([programs, *wanted]).value == "sat"
         yield wanted
 
 
@@ -103,7 +104,8 @@ def test_the_formulas_say_of_a_program_what_the_engines_say(
     words: str, lengths: tuple[int, ...], seats: tuple[tuple[int, int, int], ...]
 ) -> None:
     pair = ModelPair("sc" if "fence.sc" in words else "ptx-9.4", "ptx-9.3", outcomes=True)
-    question = ProgramQuestion(pair, vocabulary(words.split(",")), ThreadLayout(lengths, seats))
+    idle = "async" not in words  # a copy that nothing waits for may end at any time: many executions
+    question = ProgramQuestion(pair, replace(vocabulary(words.split(",")), idle=idle), ThreadLayout(lengths, seats))
     for program in share(random_programs(question, 6, random.Random(3)), 2):
         assert question.solver.check(program).value == "sat"
         specimen, literals = question.candidate()
@@ -113,21 +115,121 @@ def test_the_formulas_say_of_a_program_what_the_engines_say(
             assert len(outcomes(question, program, number)) == len(engine), specimen.text("exists (true)")
 
 
+def programs(words: Vocabulary, size: int) -> Iterator[Specimen]:
+    """Every program of so many instructions that the formulas have, each in every order of threads that they leave."""
+    pair = ModelPair("sc", "sc", outcomes=True)
+    for layout in layouts(words, size):
+        question = ProgramQuestion(pair, words, layout)
+        while question.solver.check([question.programs[-1]]).value == "sat":
+            specimen, literals = question.candidate()
+            yield specimen
+            question.logic.require(*(-literal for literal in literals))
+
+
 def test_programs_are_those_that_are_listed() -> None:
     """Up to renaming, the programs of the formulas are those of the sketches: here those without a spelling."""
     words = vocabulary(["ld.weak", "st.weak"], locations=2, spread=("one",))
-    pair = ModelPair("sc", "sc", outcomes=True)
-    made = set()
-    for layout in layouts(words, 4):
-        question = ProgramQuestion(pair, words, layout)
-        while question.solver.check([]).value == "sat":
-            specimen, literals = question.candidate()
-            made.add(bodies(specimen))
-            question.logic.require(*(-literal for literal in literals))
+    made = {bodies(specimen) for specimen in programs(words, 4)}
     from memmodel.search.sketches import canonical, sketches
 
     listed = {sketch.threads for sketch in sketches(words, 4)}
     assert listed <= {canonical(threads, words.accesses) for threads in made}
+
+
+Text = tuple[tuple[tuple[Form, tuple[int, ...]], ...], ...]
+"""Threads of forms, each with its places."""
+
+
+@pytest.mark.parametrize(
+    ("names", "size", "places"),
+    [
+        ("ld.weak,st.weak,fence.acq_rel,fence.sc", 3, 2),
+        ("ld.weak,red.relaxed,st.data", 3, 1),
+        ("arrive,wait,st.shared.weak", 3, 1),
+        ("copy.out,wait_group,st.shared.weak,fence.proxy.async,fence.acq_rel", 3, 1),
+    ],
+)
+def test_no_program_is_lost_as_idle(names: str, size: int, places: int) -> None:
+    """With those of idle instructions, the programs are all texts up to renaming: no model can tell more apart."""
+    words = replace(vocabulary(names.split(","), ("cta",), 2, places, ("one",)), idle=True)
+    made = {renamed(text_of(specimen), words) for specimen in programs(words, size)}
+    uses = [
+        (form, where)
+        for it in words.accesses
+        for where in product(range(places), repeat=len(it.places))
+        for form in it.forms
+    ]
+    every = [*uses, *((form, ()) for form in words.fences)]
+    texts = set()
+    for text in product(every, repeat=size):
+        for cut in range(1, size + 1):
+            threads = [text[:cut], text[cut:]]
+            if all(loads_before(thread, words) for thread in threads):
+                texts.add(renamed(tuple(thread for thread in threads if thread), words))
+    assert made == texts
+
+
+def text_of(specimen: Specimen) -> Text:
+    """A program as forms and places."""
+    return tuple(
+        tuple((spot.forms[0], () if spot.use is None else spot.use[1]) for spot in body if spot.forms[0] is not None)
+        for body in specimen.draft.threads
+    )
+
+
+def renamed(threads: Text, words: Vocabulary) -> Text:
+    """One of the programs that differ by the order of threads and the names of places alone."""
+    kinds = {form: it.places for it in words.accesses for form in it.forms}
+    every = []
+    for order in permutations(threads):
+        known: dict[str, dict[int, int]] = {}
+        every.append(
+            tuple(
+                tuple(
+                    (
+                        form,
+                        tuple(
+                            (mine := known.setdefault(kind, {})).setdefault(place, len(mine))
+                            for kind, place in zip(kinds.get(form, ""), places, strict=True)
+                        ),
+                    )
+                    for form, places in body
+                )
+                for body in order
+            )
+        )
+    return min(every, key=repr)
+
+
+def loads_before(thread: tuple[tuple[Form, tuple[int, ...]], ...], words: Vocabulary) -> bool:
+    """True if each value that depends on a load has one before it."""
+    loading = {form for it in words.accesses if it.answers and {"r", "u"} & set(it.does) for form in it.forms}
+    return all(
+        not form.data or any(before in loading for before, _ in thread[:at]) for at, (form, _) in enumerate(thread)
+    )
+
+
+FLAGGED = {
+    "alone": ("R", "ld.weak,st.weak", 1),
+    "only read": ("[R] ; po & loc ; [R] ; po & loc ; [R]", "ld.weak,st.weak", 3),
+    "fence at the end": ("F \\ domain(po)", "ld.weak,st.weak,fence.sc", 1),
+    "fences side by side": ("[W] ; po ; [F] ; po ; [F] ; po ; [W]", "st.weak,fence.sc", 4),
+    "wait for nothing": ("WAITGROUP \\ range(po)", "copy.out,wait_group,st.shared.weak", 1),
+    "no arrival": ("[MBTEST] ; po ; [MBTEST]", "arrive,wait,st.shared.weak", 2),
+}
+"""What a model reports, words, and the size of the smallest program: each has an instruction that is idle under PTX."""
+
+
+@pytest.mark.parametrize("name", FLAGGED)
+def test_what_is_idle_under_one_model_may_not_be_under_another(name: str, tmp_path: Path) -> None:
+    reported, names, size = FLAGGED[name]
+    words = vocabulary(names.split(","), ("cta",), 2, 1, ("one",))
+    models = []
+    for number, body in enumerate(("0", reported)):
+        models.append(str(tmp_path / f"m{number}.cat"))
+        Path(models[-1]).write_text(f'"m{number}"\nflag ~empty {body} as data-race\n')
+    assert smallest(SolvingTask(*models, replace(words, idle=True), size)) == size
+    assert smallest(SolvingTask(*models, words, size)) is None
 
 
 def bodies(specimen: Specimen) -> tuple[tuple[tuple[int, tuple[int, ...]], ...], ...]:

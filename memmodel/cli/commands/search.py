@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -68,7 +69,7 @@ def search_differences(
         from memmodel.search.solving.task import SolvingTask
 
         name, old = (first, None) if isinstance(first, str) else (first.name, first)
-        task = SolvingTask(name, second, words, size, outcomes, old)
+        task = SolvingTask(name, second, replace(words, idle=True), size, outcomes, old)
     elif isinstance(first, str):
         task = DifferenceTask(first, second, words, size, outcomes)
     else:
@@ -217,7 +218,7 @@ def verify(
     if by == "solving":
         from memmodel.search.solving.property import ask_for
 
-        tasks = [ask_for(name, model, words, most) for words in edit]
+        tasks = [ask_for(name, model, replace(words, idle=True), most) for words in edit]
     else:
         tasks = [PropertyTask(name, model, words, most) for words in edit]
     missing = checks_to_show(model_property, model)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from time import monotonic
 from typing import Any
@@ -128,11 +128,12 @@ def chosen_programs(
     tried before is not tried again. `others`: of the further words; where a program is known, one that is smaller by
     one first."""
     chosen = sides.chosen_words()
-    sizes = range(2, (_LARGEST if others else _LARGEST_SOLVED) + 1)
+    sizes = range(1, (_LARGEST if others else _LARGEST_SOLVED) + 1)
     if others and differences.size is not None:
-        sizes = range(min(differences.size - 1, _LARGEST_SOLVED), 1, -1)
+        sizes = range(min(differences.size - 1, _LARGEST_SOLVED), 0, -1)
     for size in sizes:
-        for words in chosen.others if others else chosen.first:
+        for known in chosen.others if others else chosen.first:
+            words = replace(known, idle=True)
             if until - monotonic() < 1:
                 return
             if size >= (differences.size or _LARGEST_SOLVED + 1) or differences.bounds.get(words, 0) >= size:
@@ -143,7 +144,7 @@ def chosen_programs(
             differences.results += progress.results
             if progress.signal is not None:
                 raise progress.signal
-            if progress.bound == size and differences.bounds.get(words, 1) == size - 1:
+            if progress.bound == size and differences.bounds.get(words, 0) == size - 1:
                 differences.bounds[words] = size
             if progress.interrupted:
                 where.forget()

@@ -155,11 +155,25 @@ def _with_kin(words: tuple[str, ...], every: Sequence[str]) -> tuple[str, ...]:
 
 def _near(least: tuple[str, ...], disagree: Disagree) -> tuple[str, ...]:
     """The words with what they need to show something."""
-    near = reached(least)
+    near = _with_aliases(reached(least))
     own = tuple(word for word in near if _ingredient(word).places != GLOBAL)
     if any(kind != OBJECT for word in own for kind in _ingredient(word).places) and disagree(own):
         return own  # of two places where something is seen, the one that the other words need
     return near
+
+
+def _with_aliases(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words, and if one is an access through another address, all of these so: labels do not tell places apart."""
+    if not any(_at_first_address(word) for word in words):
+        return words
+    return tuple(word for word in every_word() if word in words or _at_first_address(word) in words)
+
+
+def _at_first_address(word: str) -> str | None:
+    """The same access through the address by which the place is declared, if a word names another one."""
+    ingredient = _ingredient(word)
+    plain = ingredient.name.removesuffix(".alias")
+    return None if ingredient.fence or plain == ingredient.name else word.replace(ingredient.name, plain, 1)
 
 
 def _is_kin(word: str, other: str) -> bool:

@@ -30,15 +30,16 @@ class PropertyQuestion(LayoutQuestion):
     def counterexamples(self) -> Iterator[Counterexample]:
         """The first program that breaks the property; none: the layout has no such program. Raises BudgetSpent."""
         fails = {name: self.logic.both(self.allowed[0], raised) for name, raised in self.raised[0].items()}
-        while any(formula != FALSE for formula in fails.values()):
-            if not self.satisfiable(self.ends, self.logic.disj(fails.values())):
-                break
-            name = next(name for name, formula in fails.items() if self.solver.holds(formula))
-            specimen, literals = self.candidate()
-            if name in specimen.flags(self.check.model):
-                yield self.check.raised(specimen, name, 1)
-                return
-            self.logic.require(*(-literal for literal in literals))
+        for programs in self.programs:
+            while any(formula != FALSE for formula in fails.values()):
+                if not self.satisfiable(programs, self.ends, self.logic.disj(fails.values())):
+                    break
+                name = next(name for name, formula in fails.items() if self.solver.holds(formula))
+                specimen, literals = self.candidate()
+                if name in specimen.flags(self.check.model):
+                    yield self.check.raised(specimen, name, 1)
+                    return
+                self.logic.require(*(-literal for literal in literals))
         self.is_settled()
 
 

@@ -11,9 +11,10 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from memmodel.answer import Budget
-from memmodel.base.logic import FALSE
+from memmodel.base.logic import FALSE, TRUE
 from memmodel.cat.evaluate.evaluator import Evaluator
 from memmodel.cat.evaluate.graph import ExpressionGraph
 from memmodel.cat.syntax import Check, Model
@@ -51,7 +52,7 @@ class LayoutQuestion:
     """All programs of a layout and what models say of their executions, as one set of formulas.
 
     `allowed`: for each model, that it allows the execution; `raised`: for each model, that a flag is raised; `ends`:
-    that all threads end.
+    that all threads end; `programs`: which programs are asked for, one after the other.
     """
 
     def __init__(
@@ -65,7 +66,8 @@ class LayoutQuestion:
         self.program = Superposed(vocabulary, layout)
         self.folded = Folded(self.program)
         self.logic = self.folded.logic
-        constrain(self.folded)
+        busy = constrain(self.folded)
+        self.programs = (busy, TRUE) if vocabulary.idle else (busy,)
         self.allowed: list[int] = []
         self.raised: list[dict[str, int]] = []
         self._algebra = LaneAlgebra(self.logic, self._running(), self.folded.read, layout.number + DEEPER)
@@ -150,14 +152,16 @@ class ProgramQuestion(LayoutQuestion):
     def differences(self) -> list[Difference]:
         """The differences of the first program that has some; none: the layout has no such program. Raises BudgetSpent.
 
-        Findings are compared where no outcome differs.
+        Programs without an idle instruction come first. Findings are compared where no outcome differs.
         """
-        for goals in ([it for it in self.goals if it.flag is None], [it for it in self.goals if it.flag is not None]):
+        outcomes = [goal for goal in self.goals if goal.flag is None]
+        findings = [goal for goal in self.goals if goal.flag is not None]
+        for programs, goals in product(self.programs, (outcomes, findings)):
             while goals:
-                if not self.satisfiable(self.ends, self.logic.disj(goal.formula for goal in goals)):
+                if not self.satisfiable(programs, self.ends, self.logic.disj(goal.formula for goal in goals)):
                     break
                 goal = next(goal for goal in goals if self.solver.holds(goal.formula))
-                if goal.flag is None and self._other_order(goal):
+                if self._other_order(goal):
                     continue
                 specimen, literals = self.candidate()
                 if goal.flag is None or not self._shows_it_too(goal, literals):
@@ -173,9 +177,9 @@ class ProgramQuestion(LayoutQuestion):
         return self.satisfiable(*program, self.ends, goal.other)
 
     def _other_order(self, goal: Goal) -> bool:
-        """True if the other model allows the candidate with another order of its writes and fences.
+        """True if the other model has it, too, where the candidate has another order of its writes and fences.
 
-        Then no program whose outcome it allows with this order of the slots is a candidate any more.
+        Then no program of which it has it with this order of the slots is a candidate any more.
         """
         holds, orders = self.solver.holds, self.orders
         fixed = [

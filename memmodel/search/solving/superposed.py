@@ -87,18 +87,19 @@ class Superposed:
 
     def _options(self, slot: ProgramSlot) -> Iterator[Option]:
         words = self.vocabulary
-        ends = slot.at in (0, self.layout.lengths[slot.thread] - 1)
         for number, ingredient in enumerate(words.accesses):
             plain = tuple(form for form in ingredient.forms if not form.data)
             groups = [plain, *((form,) for form in ingredient.forms if form.data and slot.at > 0)]
-            if ingredient.ends and ends:
-                continue  # a wait has something before it and something after it
             for sites in product(*(self._sites(ingredient, at, slot.thread) for at in range(len(ingredient.places)))):
                 together = len({sites["xyz".index(hole)].cta for hole in ingredient.far}) <= 1
                 if together and not _contradict(sites):
                     yield from (Option(number, ingredient, sites, group) for group in groups if group)
-        if not ends:
-            yield from (Option(None, None, (), (form,)) for form in words.fences)
+        yield from (Option(None, None, (), (form,)) for form in words.fences)
+
+    def is_last(self, slot: int) -> bool:
+        """True if a slot is the last one of its thread."""
+        mine = self.slots[slot]
+        return mine.at == self.layout.lengths[mine.thread] - 1
 
     def _sites(self, ingredient: Ingredient, at: int, thread: int) -> list[Site]:
         """The places that may stand in one hole of an instruction."""
@@ -108,7 +109,8 @@ class Superposed:
         ctas = {mine[2]}
         if "xyz"[at] in ingredient.far and "cluster" in words.spread:
             ctas |= {cta for gpu, cluster, cta in self.layout.seats if (gpu, cluster) == mine[:2]}
-        arrivals = range(1, max(2, self.layout.number)) if kind == OBJECT else (0,)
+        most = self.layout.number if words.idle else self.layout.number - 1  # unless it is idle, something waits for it
+        arrivals = range(1, max(most, 1) + 1) if kind == OBJECT else (0,)
         return [
             Site(kind, number, cta, count)
             for number in range(words.locations)

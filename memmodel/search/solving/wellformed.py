@@ -1,8 +1,8 @@
-"""Which programs a superposed program stands for: each once, and only those in which every instruction can matter.
+"""Which programs a superposed program stands for: each once, and first those in which no instruction is idle.
 
-In: Folded. Out: constraints. They are those by which shapes are listed (`search.sketches`): places are named in order,
-an object has the arrivals that it gets, what is read is written, a wait has something to wait for; threads that can be
-exchanged are in order.
+In: Folded. Out: constraints. Places are named in order, an object waits for the arrivals that it gets, threads that can
+be exchanged are in order. Under a formula also what shapes are listed by (`search.sketches`): what is read is written,
+a wait has something to wait for, a fence stands between two instructions. Another model need not find the rest idle.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ Holder = Callable[[Option], bool]
 """What an option is asked."""
 
 
-def constrain(folded: Folded) -> None:
-    """Require that what is chosen is such a program."""
-    _Constraints(folded).add()
+def constrain(folded: Folded) -> int:
+    """Require that what is chosen is such a program. Returns the formula under which no instruction of it is idle."""
+    constraints = _Constraints(folded)
+    constraints.add()
+    return constraints.busy
 
 
 class _Constraints:
@@ -36,6 +38,7 @@ class _Constraints:
         self.slots = range(len(self.program.slots))
         self.sites = list({site: None for options in self.program.options for it in options for site in it.sites})
         self.places = sorted({(site.kind, site.number) for site in self.sites})
+        self.busy = self.logic.var("no idle instruction")
 
     def add(self) -> None:
         self._places_are_somewhere()
@@ -53,6 +56,10 @@ class _Constraints:
         if self.words.most is not None:
             accesses = self._where(lambda option: option.access is not None)
             self.logic.require(-self._at_least(accesses, self.words.most + 1))
+
+    def _unless_idle(self, *clause: int) -> None:
+        """Require one of these formulas of programs without an idle instruction."""
+        self.logic.require(-self.busy, *clause)
 
     def _any(self, slot: int, holder: Holder) -> int:
         """The formula that says that a slot holds such an instruction."""
@@ -102,36 +109,40 @@ class _Constraints:
                 before.append(self._any(slot, _names((kind, place - 1))))
 
     def _place_matters(self, place: PlaceName) -> None:
-        """It is named twice and written, or is an end of copies alone."""
+        """It is named twice and written, or is an end of copies alone; it has few reductions."""
         logic = self.logic
         twice = self._at_least(self._where(_names(place)), 2)
         written = logic.disj(self._where(_writes(place)))
         for slot in self.slots:
-            logic.require(-self._any(slot, _names(place, alone=True)), logic.both(twice, written))
-        logic.require(-self._at_least(self._where(_reduces(place)), REDUCTIONS + 1))
+            self._unless_idle(-self._any(slot, _names(place, alone=True)), logic.both(twice, written))
+        self._unless_idle(-self._at_least(self._where(_reduces(place)), REDUCTIONS + 1))
 
     def _object_matters(self, place: PlaceName) -> None:
-        """It has a test and the arrivals that it waits for; without a test, the signal of one copy alone."""
+        """It waits for the arrivals that it gets, or for one. Unless an instruction is idle, it has a test; without
+        one, the signal of one copy alone."""
         logic = self.logic
         arrivals, tests = self._where(_arrives(place)), self._where(_tests(place))
         copies = self._where(lambda option: _arrives(place)(option) and len(option.sites) > 1)
         counts = count(logic, arrivals)
         for slot in self.slots:
-            logic.require(-tests[slot], *arrivals)
-            logic.require(-arrivals[slot], *tests, logic.both(counts[1], copies[slot]))
+            self._unless_idle(-tests[slot], *arrivals)
+            self._unless_idle(-arrivals[slot], *tests, logic.both(counts[1], copies[slot]))
             for holds, option in self._held(slot):
                 for site in option.sites:
                     if (site.kind, site.number) == place:
-                        logic.require(-holds, counts[site.arrivals] if site.arrivals < len(counts) else FALSE)
+                        there = counts[site.arrivals] if site.arrivals < len(counts) else FALSE
+                        logic.require(-holds, there, *counts[: 1 if site.arrivals == 1 else 0])
 
     # ---- instructions ------------------------------------------------------------------------------------------------
 
     def _waits_matter(self, slot: int) -> None:
-        """A wait for completions has some to wait for before it."""
+        """A wait for completions has some to wait for before it, and something after it."""
         for holds, option in self._held(slot):
             if option.ingredient is not None and option.ingredient.ends:
                 begins = _is(option.ingredient.ends)
-                self.logic.require(-holds, *(self._any(other, begins) for other in self._earlier(slot)))
+                if self.program.is_last(slot):
+                    self._unless_idle(-holds)
+                self._unless_idle(-holds, *(self._any(other, begins) for other in self._earlier(slot)))
 
     def _values_depend_on_loads(self, slot: int) -> None:
         for holds, option in self._held(slot):
@@ -139,16 +150,18 @@ class _Constraints:
                 self.logic.require(-holds, *(self._any(other, _loads) for other in self._earlier(slot)))
 
     def _fences_stand_apart(self, slot: int) -> None:
-        """No more fences side by side than a gap has room for, and no two alike."""
+        """A fence is neither first nor last; no more are side by side than a gap has room for, and no two alike."""
         earlier = self._earlier(slot)
+        if not earlier or self.program.is_last(slot):
+            self._unless_idle(-self._any(slot, _is_fence))
         side_by_side = [slot, *earlier[-self.words.gap :]]
         if len(side_by_side) > self.words.gap:
-            self.logic.require(*(-self._any(other, _is_fence) for other in side_by_side))
+            self._unless_idle(*(-self._any(other, _is_fence) for other in side_by_side))
         if earlier:
             before = {option.forms: holds for holds, option in self._held(earlier[-1]) if _is_fence(option)}
             for holds, option in self._held(slot):
                 if option.forms in before:
-                    self.logic.require(-holds, -before[option.forms])
+                    self._unless_idle(-holds, -before[option.forms])
 
     # ---- threads -----------------------------------------------------------------------------------------------------
 
