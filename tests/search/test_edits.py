@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -179,7 +179,7 @@ def test_further_words_are_tried_where_nothing_was_found(monkeypatch, model):
 
 
 def test_where_a_program_is_known_further_words_are_asked_for_one_that_is_smaller_by_one(monkeypatch, model):
-    """A bound is said of the sizes that were tried one after the other."""
+    """A bound is said of a size if all smaller ones were tried as well."""
     name, asked, vague = "races-of-writes", list[int](), vocabulary(["ld.weak", "st.weak"])
     monkeypatch.setattr(ChosenWords, "others", [vague])
     monkeypatch.setattr(
@@ -188,10 +188,16 @@ def test_where_a_program_is_known_further_words_are_asked_for_one_that_is_smalle
     found = edited.WhatDiffers(results=[{"size": 4}])
     sides = sides_of("ptx-9.4", model(name))
     edited.chosen_programs(sides, HereAndNow(), found, float("inf"), lambda stage: None, others=True)
-    assert asked == [3, 2]
+    assert asked == [3, 2, 1]
     monkeypatch.setattr("memmodel.search.edits.edited.run", lambda task, *_, first, **__: Progress(bound=first))
     edited.chosen_programs(sides, HereAndNow(), found, float("inf"), lambda stage: None, others=True)
-    assert found.bounds == {vague: 2}
+    assert found.bounds == {replace(vague, idle=True): 3}
+    monkeypatch.setattr(
+        "memmodel.search.edits.edited.run", lambda task, *_, first, **__: Progress(bound=first * (first != 2))
+    )
+    found.bounds.clear()
+    edited.chosen_programs(sides, HereAndNow(), found, float("inf"), lambda stage: None, others=True)
+    assert found.bounds == {replace(vague, idle=True): 1}
 
 
 def test_a_restricted_fence_comes_with_the_places_that_it_covers():

@@ -127,7 +127,7 @@ def chosen_programs(
     """Ask for a smallest program of the words that the difference is about, smaller than what was found. What was
     tried before is not tried again. `others`: of the further words; where a program is known, one that is smaller by
     one first."""
-    chosen = sides.chosen_words()
+    chosen, done = sides.chosen_words(), dict[Vocabulary, set[int]]()
     sizes = range(1, (_LARGEST if others else _LARGEST_SOLVED) + 1)
     if others and differences.size is not None:
         sizes = range(min(differences.size - 1, _LARGEST_SOLVED), 0, -1)
@@ -144,8 +144,10 @@ def chosen_programs(
             differences.results += progress.results
             if progress.signal is not None:
                 raise progress.signal
-            if progress.bound == size and differences.bounds.get(words, 0) == size - 1:
-                differences.bounds[words] = size
+            if progress.bound == size:
+                done.setdefault(words, set()).add(size)
+            while differences.bounds.get(words, 0) + 1 in done.get(words, ()):
+                differences.bounds[words] = differences.bounds.get(words, 0) + 1
             if progress.interrupted:
                 where.forget()
                 return
