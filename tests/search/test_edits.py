@@ -328,7 +328,7 @@ def test_nobody_reads_no_difference_without_what_was_tried(monkeypatch, capsys, 
     monkeypatch.setattr(edited, "_LARGEST", 2)
     monkeypatch.setattr(edited, "_LARGEST_SOLVED", 2)
     with pytest.raises(SystemExit) as left:
-        main(["diff", "ptx-9.4", model("grid-ends-with-copies-under-way"), "--timeout", "5", "--format", "json"])
+        main(["diff", "ptx-9.4", model("grid-ends-with-copies-under-way"), "--timeout", "600", "--format", "json"])
     answer = json.loads(capsys.readouterr().out)
     assert answer["results"] == [] and answer["tried"].startswith("1 shipped test")
     assert left.value.code == (0 if answer["complete"] else 3)

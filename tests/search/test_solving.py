@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import permutations, product
@@ -104,7 +105,7 @@ def test_the_formulas_say_of_a_program_what_the_engines_say(
     words: str, lengths: tuple[int, ...], seats: tuple[tuple[int, int, int], ...]
 ) -> None:
     pair = ModelPair("sc" if "fence.sc" in words else "ptx-9.4", "ptx-9.3", outcomes=True)
-    idle = "async" not in words  # a copy that nothing waits for may end at any time: many executions
+    idle = not {"arrive", "async"} & {*re.split(r"[,.]", words)}  # what nothing waits for has many executions
     question = ProgramQuestion(pair, replace(vocabulary(words.split(",")), idle=idle), ThreadLayout(lengths, seats))
     for program in share(random_programs(question, 6, random.Random(3)), 2):
         assert question.solver.check(program).value == "sat"
