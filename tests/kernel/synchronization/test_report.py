@@ -9,6 +9,8 @@ import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -23,7 +25,7 @@ from memmodel.kernel.check.conductor import judge, judge_case
 from memmodel.kernel.check.inputs import entry_of, reading_models
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.launch import read_launch
-from memmodel.kernel.mutate.mutants import findings_of_readings
+from memmodel.kernel.mutate.mutants import Noticed, findings_of_readings
 from memmodel.kernel.mutate.mutations import REMOVED, mutations
 from memmodel.kernel.mutate.reasons import LaunchOrder
 from memmodel.kernel.mutate.table import MutationTable, mutation_table
@@ -33,7 +35,12 @@ from memmodel.kernel.repair.wants import _next
 from memmodel.kernel.synchronization.page import MOST, report_page
 from memmodel.kernel.synchronization.picture import COLUMN, EDGE, LANE, TOP, legend, picture
 from memmodel.kernel.synchronization.pipeline import pipeline
-from memmodel.kernel.synchronization.report import Necessity, SynchronizationReport, synchronization_report
+from memmodel.kernel.synchronization.report import (
+    Necessity,
+    SynchronizationReport,
+    _synchronization,
+    synchronization_report,
+)
 from memmodel.kernel.synchronization.text import minimum_lines, report_lines, report_record
 from memmodel.ptx.module.reader import parse_module
 from memmodel.ptx.module.syntax import PtxFunction
@@ -360,3 +367,38 @@ def test_from_the_command_line(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, [*command, "--report", "-"]).output.startswith("<!DOCTYPE html>")
     refused = CliRunner().invoke(app, [*command, "--annotate", "--mutate"])
     assert refused.exit_code == 2 and "--mutate does not go with --annotate" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("removed", "weaker", "need"),
+    [
+        # An instruction that can go: what becomes of the kernel without it counts first.
+        ("unnoticed", "finding", "needless here"), ("unnoticed", "", "needless here"),
+        ("unnoticed under a reading", "finding", "needed under a reading"),
+        ("finding", "hang undefined", "needed"), ("hang", "not judged undecided", "needed"),
+        ("undefined", "finding unnoticed", "stronger than needed"),
+        ("hang", "unnoticed under a reading", "needed"),
+        ("undecided", "unnoticed", "undecided"), ("undecided", "finding", "undecided"),
+        ("not judged", "finding", "not judged"), ("not reached", "unnoticed", "not reached"),
+        # An access that synchronizes is only ever weakened.
+        (None, "finding", "needed"), (None, "hang undefined not_reached", "needed"),
+        (None, "finding unnoticed", "stronger than needed"), (None, "not judged unnoticed", "stronger than needed"),
+        (None, "finding not judged", "not judged"), (None, "not reached", "not reached"),
+        (None, "finding undecided", "undecided"), (None, "unnoticed under a reading", "undecided"),
+    ],
+)  # fmt: skip
+def test_what_an_instruction_is_needed_for(removed: str | None, weaker: str, need: str) -> None:
+    """Only what was judged and broken makes it needed, only what was judged and unnoticed makes it needless."""
+    words = ("unnoticed under a reading", *(fate.value for fate in Noticed))
+
+    def result(what: str, fate: str) -> Any:
+        needing = ("D4a no-before",) if "reading" in fate else ()
+        noticed = Noticed(fate.removesuffix(" under a reading"))
+        mutation = SimpleNamespace(instruction=None, what=what)
+        return SimpleNamespace(mutation=mutation, noticed=noticed, needing=needing, how="", lines=())
+
+    fates = re.findall("|".join(words), weaker.replace("_", " "))
+    results = [result("relaxed", fate) for fate in fates] + ([] if removed is None else [result(REMOVED, removed)])
+    made = _synchronization(results, None)
+    assert made.need is Necessity(need)
+    assert bool(made.weaker) is (need != "needless here" and "unnoticed" in fates)
