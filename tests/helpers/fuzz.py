@@ -258,8 +258,8 @@ class Corpus:
             "a\x1b]0;b",
             "--",
             *NUMBERS,
-            # No shell hands over a NUL or half a character.
-            *(one for one in ODD if one not in ("\x00", "\ud800")),
+            # No shell hands over a NUL or half a character; // has all files of the machine below it.
+            *(one for one in ODD if one not in ("\x00", "\ud800", "//")),
         ]
         argv = [roll.choice(words)]
         for _ in range(roll.randrange(6)):
