@@ -21,6 +21,7 @@ from memmodel.cat.syntax import Check, Model
 from memmodel.concrete.execution import Execution
 from memmodel.concrete.less_events import LessEvents
 from memmodel.errors import InputError
+from memmodel.kernel.order.frame import RelabelledFrame
 
 T = TypeVar("T")
 
@@ -55,22 +56,14 @@ class Flags:
     def __init__(self, model: Model, execution: Execution, like: Flags | None = None) -> None:
         """`like`: flags on the same events, or on these and more; what is the same there is taken over."""
         self.model, self.execution = model, execution
-        less = execution.frame if isinstance(execution.frame, LessEvents) else None
-        frame = None if like is None else like.execution.frame
-        more = less is not None and frame is less.whole.frame
-        same = like if more or frame is execution.frame else None
-        gone = 0 if less is None else less.gone
-        self._rows = ExecutionRows(model, execution, gone)
+        same, changed, gone = (None, set(), 0) if like is None else like._difference(execution)
+        less = execution.frame.gone if isinstance(execution.frame, LessEvents) else 0
+        self._rows = ExecutionRows(model, execution, less)
         self._graph: ExpressionGraph = graph_of(model.definitions).graph if same is None else same._graph
         self._defined = self._graph.define(model.definitions)
         self._every: EveryValue | None = None
         self._silent: frozenset[str] = frozenset()
         """The flags that are not raised in the execution that this one differs little from."""
-        if same is not None and more and less is not None:
-            changed = _changed(less.whole, same.execution) | less.changed(execution)
-        else:
-            changed = set() if same is None else _changed(execution, same.execution)
-        gone = gone if more else 0
         if same is not None and same._every is not None and gone.bit_count() * FEW <= len(execution.events):
             self._silent = same._silent
             self._evaluator: LargeEvaluator = ChangedEvaluator(self._graph, self._rows, same._every, changed, gone)
@@ -82,6 +75,21 @@ class Flags:
         self._names = dict(zip((definition.name for definition in model.definitions), self._defined, strict=True))
         self._asked = [self._names[name] for name in ASKED if name in self._names]
         self._evaluator.left = self._asked
+
+    def _difference(self, other: Execution) -> tuple[Flags | None, set[str], int]:
+        """What is taken over from these flags for another execution: these themselves or nothing, the base names that
+        decide something else there, and the events that are left out."""
+        frame, mine = other.frame, self.execution.frame
+        if frame is mine:
+            return self, _changed(other, self.execution), 0
+        if isinstance(frame, LessEvents) and frame.whole.frame is mine:
+            return self, _changed(frame.whole, self.execution) | frame.changed(other), frame.gone
+        if isinstance(frame, RelabelledFrame) and frame.whole is mine and self._every is not None:
+            nodes = (self._graph.nodes[number] for number in self._every.own)
+            chosen = other.chosen_sets.keys() | other.chosen_relations.keys()
+            names = {(node.name, node.is_set) for node in nodes if node.op == "base" and node.name not in chosen}
+            return self, _changed(other, self.execution) | frame.changed(names), 0
+        return None, set(), 0
 
     def keep_every_value(self) -> None:
         """From now on the flags of executions that differ little from this one are evaluated by what differs. That

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 
 from memmodel.base.labels import (
@@ -14,6 +15,7 @@ from memmodel.base.labels import (
     Allocates,
     Covers,
     Fence,
+    Label,
     Mark,
     Marker,
     Mbarrier,
@@ -25,6 +27,7 @@ from memmodel.base.labels import (
 from memmodel.base.points import Point
 from memmodel.base.relations import OF_ITS_THREAD, RELATION_ROWS, BaseRelation, Holds
 from memmodel.base.rows import Rows, bits
+from memmodel.base.sets import names_of
 from memmodel.concrete.execution import ConcreteEvent, FixedPart
 from memmodel.kernel.conflicts.uses import aliased, outlives
 from memmodel.kernel.trace.blocks import Block
@@ -161,6 +164,17 @@ class KernelFrame(FixedPart):
                     rows[point.event] = apart & ~own | mine
         return rows
 
+    def _other_threads(self, row: BaseRelation) -> Rows:
+        """`ext` of the tables, computed by threads."""
+        events = (1 << self.count) - 1
+        threads: dict[int | None, int] = {}
+        for number, event in enumerate(self.events):
+            threads[event.point.thread] = threads.get(event.point.thread, 0) | 1 << number
+        return [
+            events & ~(1 << number if event.point.thread is None else threads[event.point.thread])
+            for number, event in enumerate(self.events)
+        ]
+
     def _program_order(self, row: BaseRelation) -> Rows:
         """`po` of the tables: by the place in the order of a thread, parts of one instruction unordered."""
         rows = [0] * self.count
@@ -179,6 +193,56 @@ class KernelFrame(FixedPart):
         return rows
 
 
+class RelabelledFrame(KernelFrame):
+    """The events of another frame, some of them with other labels. What that does not change is taken from there."""
+
+    def __init__(self, whole: KernelFrame, labels: Mapping[int, Label], ranged: Mapping[int, int]) -> None:
+        events = list(whole.events)
+        for number, label in labels.items():
+            events[number] = replace(events[number], point=replace(events[number].point, label=label))
+        super().__init__(events, ranged, whole._same_location)
+        self.whole = whole
+        self._changes = [(whole.events[number].point, events[number].point) for number in labels]
+
+    @cached_property
+    def _labelled(self) -> dict[str, int]:
+        masks = dict(self.whole._labelled)
+        for old, new in self._changes:
+            for name in names_of(old.label):
+                masks[name] &= ~(1 << old.event)
+            for name in names_of(new.label):
+                masks[name] = masks.get(name, 0) | 1 << new.event
+        return masks
+
+    def relation(self, name: str) -> Rows:
+        if name not in self._relations and self._unchanged(RELATION_ROWS[name]):
+            self._relations[name] = self.whole.relation(name)
+        return super().relation(name)
+
+    def _unchanged(self, row: BaseRelation) -> bool:
+        """True if a relation is the same whatever these labels say."""
+        if (row.key is None and row.holds is None) or (row.name == "covers" and self._ranged != self.whole._ranged):
+            return False
+        if row.key is not None and any(row.key(old) != row.key(new) for old, new in self._changes):
+            return False
+        if row.holds is None or row.kind is not None:
+            return row.kind is None or all(row.kind(old) == row.kind(new) for old, new in self._changes)
+        points = [point for pair in self._changes for point in pair if row.key is None or row.key(point) is not None]
+        return not any(admits is None or admits(point) for admits in (row.domain, row.range) for point in points)
+
+    def changed(self, names: Iterable[tuple[str, bool]]) -> set[str]:
+        """Of some base names, each with whether it is a set, those that are others than in the other frame."""
+        return {
+            name
+            for name, is_set in names
+            if (
+                self.set(name) != self.whole.set(name)
+                if is_set
+                else self.relation(name) is not self.whole.relation(name)
+            )
+        }
+
+
 def _one_address(first: Point, second: Point) -> bool:
     """True if two accesses at one location are made through one virtual address."""
     return aliased(first.label) == aliased(second.label)
@@ -193,6 +257,7 @@ def _one_size(first: Point, second: Point) -> bool:
 _AT_ONE_LOCATION: dict[str, Holds] = {"loc": lambda first, second: True, "vloc": _one_address, "whole": _one_size}
 """Relations between accesses at one location, each with its further condition."""
 _OWN: Mapping[str, Callable[[KernelFrame, BaseRelation], Rows]] = {
+    "ext": KernelFrame._other_threads,
     "po": KernelFrame._program_order,
     "sr": KernelFrame._scopes,
     "sri": KernelFrame._scopes,

@@ -33,7 +33,7 @@ from memmodel.concrete.execution import ConcreteEvent, Execution
 from memmodel.kernel.conflicts.conflicts import OBJECT_BYTES, Conflicts
 from memmodel.kernel.conflicts.roles import Roles
 from memmodel.kernel.conflicts.uses import ConflictPair, SharedPlace, Use, aliased, given_maps
-from memmodel.kernel.order.frame import KernelFrame, covered, ends
+from memmodel.kernel.order.frame import KernelFrame, RelabelledFrame, covered, ends
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
@@ -321,12 +321,15 @@ class Graph:
 
     def with_labels(self, execution: Execution, labels: Mapping[int, Label]) -> Execution:
         """The execution of this graph, with other semantics, scopes or memory in the labels of some events."""
-        points = [replace(point, label=labels.get(point.event, point.label)) for point in self.points]
+        points = [
+            replace(point, label=labels[point.event]) if point.event in labels else point for point in self.points
+        ]
         fences = (point for point in points if isinstance(point.label, Fence) and point.label.sem is Sem.SC)
         left = sum(1 << point.event for point in fences)
         rows = enumerate(execution.relation("sync_fence"))
         sync_fence = [row & left if left >> number & 1 else 0 for number, row in rows]
-        frame = self._frame(points)
+        assert isinstance(execution.frame, KernelFrame)
+        frame = RelabelledFrame(execution.frame, labels, covered(points, self.events))
         sync_fence = [row & related for row, related in zip(sync_fence, frame.relation("sr"), strict=True)]
         return replace(
             execution, frame=frame, chosen_relations={**execution.chosen_relations, "sync_fence": sync_fence}
