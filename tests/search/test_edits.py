@@ -343,3 +343,23 @@ def test_a_tile_may_hand_a_word_over():
     assert by_flags(copies[1:]) == () and by_flags(("ld.weak", *copies)) == ()
     reads = [label for label in word_labels("copy.out.relaxed") if isinstance(label, Access) and label.asynchronous]
     assert reads and {label.sem for label in reads} == {Sem.RELAXED}
+
+
+@pytest.mark.parametrize(
+    ("body", "other", "agree"),
+    [
+        ("po & loc", "po & loc & (M * M)", True),
+        ("po & loc", "po & loc & (W * M)", False),
+        ("po", "po & ((_ * _) \\ (F * F))", True),
+        ("po & rf", "po & rf & (loc & (M * M))", False),
+    ],
+)
+def test_what_is_kept_of_a_relation_is_all_of_it_where_labels_show_it(body, other, agree, tmp_path):
+    """The events are loads and stores."""
+    models = []
+    for name, relation in (("mine", body), ("other", other)):
+        path = tmp_path / f"{name}.cat"
+        path.write_text(f'"{name}"\nacyclic {relation} as Order\n')
+        models.append(api.load(str(path)))
+    labels = word_labels("ld.weak") | word_labels("st.release")
+    assert ComparedModels((models[0], models[1])).agree_on(labels) is agree

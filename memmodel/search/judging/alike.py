@@ -261,6 +261,8 @@ class Differences:
                 return self.algebra.empty(node.is_set)
             if node.op == "|":
                 return bounds.value(rest)
+            if node.op == "&" and not self.nodes[rest].open:
+                return self.algebra.difference(bounds.value(other), bounds.opposite.value(rest))
             if node.op == "\\" and node.operands[0] == other:
                 return self.algebra.intersection(bounds.value(other), bounds.value(rest))
             if node.op == ";" and self.nodes[rest].op in ("*", "?") and not self.nodes[rest].open:
