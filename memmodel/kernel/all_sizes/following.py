@@ -376,7 +376,7 @@ class FollowedRounds(Follower):
             stay = [lane for lane in lanes if warp.registers[slot][lane] == int(code.negated)]
             self._comes(warp, stay, instruction, instruction.number + 1)
 
-    def detoured(self, warp: Warp, lanes: Lanes, branch: int, way: Detour) -> dict[tuple[int, int], int]:
+    def detoured(self, warp: Warp, lanes: Lanes, branch: int, way: Detour) -> dict[int, list[int]]:
         self._still(warp, tuple(way.slots), lanes)
         return {}
 

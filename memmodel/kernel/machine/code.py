@@ -82,7 +82,7 @@ class Follower:
     def follow(self, machine: Machine, codes: Sequence[Code], assumed: Sequence[str]) -> None:
         """Before the run begins: the steps of `codes` may be wrapped."""
 
-    def detoured(self, warp: Warp, lanes: Lanes, branch: int, way: Detour) -> dict[tuple[int, int], int]:
+    def detoured(self, warp: Warp, lanes: Lanes, branch: int, way: Detour) -> dict[int, list[int]]:
         """Lanes are where the sides of a branch on unknown data meet: the terms of what was written there."""
         return {}
 

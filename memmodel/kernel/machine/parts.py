@@ -6,7 +6,7 @@ In: nothing. Out: the records that `Machine` and the instructions work on.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -282,10 +282,10 @@ class Warp:
 
     `limit`: how many registers each of its threads owns; `limit_known`: the text says so. `slow`: it only goes on when
     no other warp changes anything. `bits`: by register and lane, the known bits of a value that is not known as a
-    whole. `names`: by register and lane, the term of a value, in a run that has terms. `exchanges`: by mask and words
-    of the instruction, the lanes that wait for others of the mask. `arrived`, `waited`: by lane, the generation of the
-    cluster barrier at which it arrived last, and for which it waited last. `tracks`: the asynchronous instructions that
-    commits, waits and signals find by a name."""
+    whole. `names`: by register, the term of its value in each lane, in a run that has terms. `exchanges`: by mask and
+    words of the instruction, the lanes that wait for others of the mask. `arrived`, `waited`: by lane, the generation
+    of the cluster barrier at which it arrived last, and for which it waited last. `tracks`: the asynchronous
+    instructions that commits, waits and signals find by a name."""
 
     cta: Cta
     number: int
@@ -308,7 +308,7 @@ class Warp:
     stacks: list[list[int]] = field(default_factory=lambda: [[] for _ in range(LANES)])
     aside: list[list[PutAside]] = field(default_factory=lambda: [[] for _ in range(LANES)])
     bits: dict[tuple[int | None, int], Bits] = field(default_factory=dict)
-    names: dict[tuple[int, int], int] = field(default_factory=dict)
+    names: dict[int, list[int | None]] = field(default_factory=dict)
     exited: list[GoneLanes] = field(default_factory=list)
 
     def own(self, slot: int) -> Row:
@@ -341,9 +341,18 @@ class Warp:
     def clear(self, slots: Iterable[int], lanes: Lanes) -> None:
         """Forget the bits and terms of registers that are written."""
         for slot in slots if self.bits or self.names else ():
-            for lane in lanes:
-                self.bits.pop((slot, lane), None)
-                self.names.pop((slot, lane), None)
+            if self.bits:
+                for lane in lanes:
+                    self.bits.pop((slot, lane), None)
+            if slot in self.names:
+                self.name(slot, lanes, [None] * len(lanes))
+
+    def name(self, slot: int, lanes: Lanes, terms: Sequence[int | None]) -> None:
+        """Note the terms of a register, one for each of these lanes."""
+        row = list(self.names.get(slot) or [None] * LANES)
+        for lane, term in zip(lanes, terms, strict=True):
+            row[lane] = term
+        self.names[slot] = row
 
     def in_cta(self, lanes: Lanes) -> int:
         """Lanes as a mask of the threads of the CTA."""

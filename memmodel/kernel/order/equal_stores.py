@@ -1,7 +1,9 @@
 """Stores of different threads that leave the same value at one place, whatever the data is.
 
 In: a LaunchTrace, the stores in question. Out: `Stores`. The run is carried out once more with symbolic values
-(`values.terms`): stores of one term leave the same bytes. Where a limit keeps two terms apart, nothing is known.
+(`values.terms`): stores of one term leave the same bytes. The first such run takes what a warp does as a row, which is
+enough for most; where it finds no equality, a second one takes each lane alone. Where a limit keeps two terms apart,
+nothing is known.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from itertools import product
 from memmodel.kernel.machine.values.terms import MOST_TERMS, TermsSpent
 from memmodel.kernel.order.unobserved_atomics import demote_unobserved
 from memmodel.kernel.trace.accesses import WeakAccess
-from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.launch import LaunchTrace, Symbols
 
 WARP, CTA, LAUNCH = range(3)
 """The threads whose stores are compared: those of one warp, of one CTA, of the launch."""
@@ -33,53 +35,63 @@ class Stores:
     def __init__(self, run: LaunchTrace, chosen: frozenset[int], stores: frozenset[int], who: Sequence[object]) -> None:
         self._run, self._chosen, self._stores, self._who = run, chosen, stores, who
         self._are_equal: dict[object, bool] = {}
-        self._stores_of: dict[bool, dict[tuple[int, Class], list[WeakAccess]]] = {}
-        self._limited_terms: dict[bool, Mapping[int, str]] = {}
-        self._terms_spent: dict[bool, str] = {}
+        self._stores_of: dict[Symbols, dict[tuple[int, Class], list[WeakAccess]]] = {}
+        self._limited_terms: dict[Symbols, Mapping[int, str]] = {}
+        self._terms_spent: dict[Symbols, str] = {}
         self._limits: dict[object, str] = {}
         self.doubtful = False
 
-    def _stored(self, ordered: bool) -> dict[tuple[int, Class], list[WeakAccess]]:
-        """The stores of each instruction and class, with what they leave. `ordered`: no number is taken to be NaN."""
-        if ordered not in self._stores_of:
+    def _stored(self, symbols: Symbols) -> dict[tuple[int, Class], list[WeakAccess]]:
+        """The stores of each instruction and class, with what they leave."""
+        if symbols not in self._stores_of:
             stores: dict[tuple[int, Class], list[WeakAccess]] = {}
             try:
-                named_run = None if self._run.with_symbols is None else self._run.with_symbols(self._stores, ordered)
+                named_run = None if self._run.with_symbols is None else self._run.with_symbols(self._stores, symbols)
             except TermsSpent:
-                named_run, self._terms_spent[ordered] = None, f"more than {MOST_TERMS:,} terms of values"
+                named_run, self._terms_spent[symbols] = None, f"more than {MOST_TERMS:,} terms of values"
             run = None if named_run is None else demote_unobserved(named_run, self._chosen)
-            self.doubtful |= run is not None and run.doubtful
-            self._limited_terms[ordered] = {} if run is None else run.limited
+            self.doubtful |= symbols is not Symbols.BY_ROWS and run is not None and run.doubtful
+            self._limited_terms[symbols] = {} if run is None else run.limited
             for access in () if run is None else run.weak():
                 if access.at in self._stores and access.issue is None:
                     stores.setdefault((access.at, (self._who[access.thread], access.epoch)), []).append(access)
-            self._stores_of[ordered] = stores
-        return self._stores_of[ordered]
+            self._stores_of[symbols] = stores
+        return self._stores_of[symbols]
 
     @property
     def known(self) -> bool:
-        """True if the run with symbolic values was carried out."""
-        return False in self._stores_of
+        """True if a run with symbolic values was carried out."""
+        return Symbols.BY_ROWS in self._stores_of
 
     def equal(self, at: tuple[int, int], level: int, classes: frozenset[Class], *, ordered: bool = False) -> bool:
         """True if the threads of two classes store one value to each place with two instructions. `ordered`: no number
         is taken to be NaN.
         """
-        key = frozenset(at), level, classes, ordered
+        if ordered:
+            return self._known_equal(frozenset(at), level, classes, Symbols.WITHOUT_NAN)
+        which = frozenset(at), level, classes
+        return self._known_equal(*which, Symbols.BY_ROWS) or self._known_equal(*which, Symbols.BY_LANES)
+
+    def _known_equal(self, at: frozenset[int], level: int, classes: frozenset[Class], symbols: Symbols) -> bool:
+        key = at, level, classes, symbols
         if key not in self._are_equal:
             self._are_equal[key] = self._equal(*key)
         return self._are_equal[key]
 
     def limit(self, at: tuple[int, int], level: int, classes: frozenset[Class]) -> str | None:
         """The limit that keeps it open whether these stores are equal; None if that is known."""
-        return None if self.equal(at, level, classes) else self._limits.get((frozenset(at), level, classes, False))
+        return (
+            None
+            if self.equal(at, level, classes)
+            else self._limits.get((frozenset(at), level, classes, Symbols.BY_LANES))
+        )
 
-    def _equal(self, at: frozenset[int], level: int, classes: frozenset[Class], ordered: bool) -> bool:
+    def _equal(self, at: frozenset[int], level: int, classes: frozenset[Class], symbols: Symbols) -> bool:
         seen: dict[object, tuple[int, int, int | None]] = {}
-        key, stored, compared = (at, level, classes, ordered), self._stored(ordered), set()
-        limited = self._limited_terms[ordered]
-        if ordered in self._terms_spent:
-            self._limits[key] = self._terms_spent[ordered]
+        key, stored, compared = (at, level, classes, symbols), self._stored(symbols), set()
+        limited = self._limited_terms[symbols]
+        if symbols in self._terms_spent:
+            self._limits[key] = self._terms_spent[symbols]
             return False
         for store in (store for which in product(at, classes) for store in stored.get(which, ())):
             compared.add(store.at)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import NamedTuple
 
 from memmodel.base.words import WordList
@@ -42,6 +43,17 @@ class RunMoment(NamedTuple):
     lanes: int
     time: int
     events: int
+
+
+class Symbols(Enum):
+    """How a run with symbolic values names what is computed."""
+
+    BY_ROWS = "by rows"
+    """All lanes of a warp together: values of which it does not say that they are equal may be."""
+    BY_LANES = "by lanes"
+    """Each lane alone."""
+    WITHOUT_NAN = "without NaN"
+    """Each lane alone, and no number is taken to be NaN."""
 
 
 @dataclass(slots=True)
@@ -109,8 +121,8 @@ class LaunchTrace:
     """Of a run with symbolic values: NaN matters."""
     limited: Mapping[int, str] = field(default_factory=dict)
     """Of a run with symbolic values: values that a limit may keep apart from equal ones, with the limit."""
-    with_symbols: Callable[[frozenset[int], bool], LaunchTrace] | None = field(default=None, repr=False)
-    """Carries the run out once more, with symbolic values for some stores; the second argument: no number is NaN."""
+    with_symbols: Callable[[frozenset[int], Symbols], LaunchTrace] | None = field(default=None, repr=False)
+    """Carries the run out once more, with symbolic values for some stores."""
 
     @property
     def accesses(self) -> int:

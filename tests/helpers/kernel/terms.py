@@ -68,7 +68,7 @@ def _filled(shuffle: random.Random, form: str) -> str:
     return "".join(shuffle.choice(kinds[letter]) if letter in kinds else letter for letter in found + rest)
 
 
-def disagreements(seed: int, cases: int) -> tuple[int, list[object]]:
+def disagreements(seed: int, cases: int, *, by_rows: bool = False) -> tuple[int, list[object]]:
     """How often one term is stored at several places, and the terms that are not one number in some case."""
     shuffle = random.Random(seed)
     read = module(program(shuffle, shuffle.randrange(10, 60)))
@@ -82,7 +82,7 @@ def disagreements(seed: int, cases: int) -> tuple[int, list[object]]:
         return {(one.thread, one.first): one.value for one in run.weak() if one.at in stores}
 
     places: dict[int, list[tuple[int, int]]] = {}
-    for place, term in stored(None, Naming(body, stores)).items():
+    for place, term in stored(None, Naming(body, stores, by_rows=by_rows)).items():
         if term is not None:
             places.setdefault(term, []).append(place)
     wrong: list[object] = []

@@ -158,11 +158,25 @@ def test_equal_pieces_are_equal_bits(seed: int) -> None:
     assert met > 500
 
 
+@pytest.mark.parametrize("by_rows", [False, True])
 @each_seed(4)
-def test_what_random_programs_store(seed: int) -> None:
+def test_what_random_programs_store(seed: int, by_rows: bool) -> None:
     """Where two lanes store one term, they store one number, whatever is loaded."""
-    shared, wrong = disagreements(seed, 4)
+    shared, wrong = disagreements(seed, 4, by_rows=by_rows)
     assert shared > 20 and not wrong, wrong
+
+
+def test_a_sum_over_a_warp_is_compared_by_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two warps sum up the same numbers; with so few terms, only rows can be followed."""
+    steps = "".join(f"shfl.sync.bfly.b32 %f1, %f0, {n}, 31, -1;\nadd.f32 %f0, %f0, %f1;\n" for n in (16, 8, 4, 2, 1))
+    body = (
+        f"and.b32 %r5, %r0, 31;\nmul.wide.u32 %d1, %r5, 4;\nadd.s64 %d2, %d0, %d1;\nld.global.f32 %f0, [%d2];\n{steps}"
+    )
+    body += "st.shared.f32 [%r2], %f0;"
+    monkeypatch.setattr("memmodel.kernel.machine.values.terms.MOST_TERMS", 10)
+    assert rules(body) == {"equal-store-race": ""}
+    monkeypatch.setattr("memmodel.kernel.machine.values.terms.MOST_ROW_TERMS", 10)
+    assert rules(body) == {}
 
 
 def test_a_product_that_is_fused_into_the_first_step() -> None:
@@ -376,7 +390,8 @@ def test_what_is_written_between_two_loads(write: str, rule: str) -> None:
 
 def test_too_many_terms_say_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     body = argmax(TAKE, kind="s32")
-    monkeypatch.setattr("memmodel.kernel.machine.values.terms.MOST_TERMS", 1000)
+    monkeypatch.setattr("memmodel.kernel.machine.values.terms.MOST_TERMS", 100)
+    monkeypatch.setattr("memmodel.kernel.machine.values.terms.MOST_ROW_TERMS", 100)
     assert rules(body) == {} and judged(body).word == "undecided"
 
 

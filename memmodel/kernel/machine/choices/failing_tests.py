@@ -145,7 +145,7 @@ def _state(warp: Warp, lane: int) -> ThreadState:
         warp.stacked[lane],
         len(warp.aside[lane]),
         None if own is None or own.known is None else (bytes(own.data), bytes(own.known)),
-        frozenset((slot, name) for (slot, other), name in warp.names.items() if other == lane),
+        frozenset((slot, name) for slot, row in warp.names.items() if (name := row[lane]) is not None),
     )
 
 

@@ -66,7 +66,7 @@ class MemoryTerms:
         """The bytes that are there, to be left elsewhere: the parameters and results of a call."""
         known, place = self._cells.get(block, {}), self._place(block)
         cells = [known.get(at) for at in range(first, first + size)]
-        unwritten = (self._terms.of("bytes", 1, (*place, first + n)) for n in range(size))
+        unwritten = (self._terms.of("untouched", 1, *place, first + n) for n in range(size))
         return [(term, 0, 1) if cell is None else cell for cell, term in zip(cells, unwritten, strict=True)]
 
     def left(self, block: Block, first: int, cells: Sequence[Cell]) -> None:
@@ -86,6 +86,8 @@ class MemoryTerms:
             return whole
         place = self._place(block)
         cells = [known.get(first + n) for n in range(size)]
+        if not any(cells):
+            return self._slices.has(self._terms.of("untouched", size, *place, first), 8 * size)
         if LOOSE in cells:
             return self._terms.fresh()
         if None in cells:

@@ -8,7 +8,7 @@ of other instructions, strong loads and atomic operations every result is a valu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memmodel.isa.lowered import LoweredInstruction, lowered, named_registers, registers, widths
@@ -16,11 +16,11 @@ from memmodel.kernel.flow.detours import Detour
 from memmodel.kernel.machine.code import Code, Follower, begins
 from memmodel.kernel.machine.collective.exchange import shuffle_source
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.rows import LANES, Value
+from memmodel.kernel.machine.rows import LANES, UNKNOWN, Uniform, Value
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.cells import MemoryTerms, OwnAccess
 from memmodel.kernel.machine.values.lanes import Step, forgetting
-from memmodel.kernel.machine.values.named_expressions import ExpressionTerms, Term
+from memmodel.kernel.machine.values.named_expressions import ExpressionTerms, TermRow
 from memmodel.kernel.machine.values.slices import Slices
 from memmodel.kernel.machine.values.specials import special
 from memmodel.kernel.machine.values.terms import Terms
@@ -43,8 +43,8 @@ NAMED = (*SHUFFLES, *VOTES, Exchange.REDUCE)
 PIECE = 4
 """Bytes of a row of a matrix that a lane has."""
 
-Results = Callable[[Warp, Lanes], list[list[int]]]
-"""For each lane the terms of the registers that an instruction writes."""
+Results = Sequence[list[int] | None]
+"""For each register that an instruction writes its terms, one for each lane; None if they are not known."""
 
 Moved = WeakAccess | OwnAccess
 
@@ -77,8 +77,15 @@ class Move:
 class Naming(Follower):
     """Follows values through a run. `stores`: the instructions of which the trace is to say what they store."""
 
-    def __init__(self, body: Sequence[PtxInstruction], stores: frozenset[int], *, ordered: bool = False) -> None:
-        self.terms = Terms(ordered=ordered)
+    def __init__(
+        self,
+        body: Sequence[PtxInstruction],
+        stores: frozenset[int],
+        *,
+        ordered: bool = False,
+        by_rows: bool = False,
+    ) -> None:
+        self.terms = Terms(ordered=ordered, by_rows=by_rows)
         self.slices = Slices(self.terms)
         self.stores = stores
         loose = frozenset(instruction.number for instruction in body if _leaves_anything(lowered(instruction)))
@@ -109,49 +116,60 @@ class Naming(Follower):
 
     # ---- registers -------------------------------------------------------------------------------------------
 
-    def read(self, warp: Warp, lane: int, slot: int, width: int) -> int:
-        """The term of a register."""
-        value = warp.registers[slot][lane]
-        if value is not None:
-            return self.terms.number(value)
-        term = warp.names.get((slot, lane))
-        if term is None:
-            term = warp.names[slot, lane] = self.slices.has(self.terms.fresh(), width)
-        return term
+    def read(self, warp: Warp, lanes: Lanes, slot: int, width: int) -> list[int]:
+        """The terms of a register."""
+        values, named = warp.registers[slot], warp.names.get(slot)
+        if type(values) is Uniform and values.value is not None:
+            return [self.terms.number(values.value)] * len(lanes)
+        row: list[int | None] = [None if named is None else named[lane] for lane in lanes]
+        if values is not UNKNOWN:
+            for n, lane in enumerate(lanes):
+                value = values[lane]
+                row[n] = row[n] if value is None else self.terms.number(value)
+        if None in row:
+            nameless = [lane for lane, term in zip(lanes, row, strict=True) if term is None]
+            warp.name(slot, nameless, self.slices.have(self._unknown(len(nameless)), width))
+            return self.read(warp, lanes, slot, width)
+        return [term for term in row if term is not None]
 
     def _expressions(self, instruction: PtxInstruction) -> ExpressionTerms:
         """The terms of the expressions of an instruction."""
         terms, bits = self.terms, widths(instruction)
 
-        def leaf(leaf: Leaf) -> Term:
+        def leaf(leaf: Leaf) -> TermRow:
             if isinstance(leaf, AddressOf):
                 name, offset = leaf.name, leaf.offset
-                return lambda warp, lane: terms.of("address", name, offset, warp.cta.number)
+                return lambda warp, lanes: [terms.of("address", name, offset, warp.cta.number)] * len(lanes)
             if leaf.register[0] == "%":
                 row = special(leaf.register)
 
-                def read(warp: Warp, lane: int) -> int:
-                    value = row(warp)[lane]
-                    return terms.fresh() if value is None else terms.number(value)
+                def read(warp: Warp, lanes: Lanes) -> list[int]:
+                    values = row(warp)
+                    each = (values[lane] for lane in lanes)
+                    return [terms.fresh() if value is None else terms.number(value) for value in each]
 
                 return read
             slot = int(leaf.register)
             width = bits[slot]
-            return lambda warp, lane: self.read(warp, lane, slot, width)
+            return lambda warp, lanes: self.read(warp, lanes, slot, width)
 
         return ExpressionTerms(terms, self.slices, leaf)
 
-    def _leave(self, warp: Warp, lane: int, slots: Iterable[int | None], results: Sequence[int] | None) -> None:
-        """Registers that an instruction has written."""
-        for number, slot in enumerate(slots):
+    def _leave(self, warp: Warp, lanes: Lanes, slots: Sequence[int | None], results: Results) -> None:
+        """Registers that an instruction has written. `results`: for each the terms, or None if they are not known."""
+        for slot, row in zip(slots, results, strict=True):
             if slot is None:
                 continue
-            if results is None or warp.registers[slot][lane] is not None:
-                warp.names.pop((slot, lane), None)
+            values = warp.registers[slot]
+            if row is None:
+                warp.name(slot, lanes, [None] * len(lanes))
+            elif values is UNKNOWN:
+                warp.name(slot, lanes, row)
             else:
-                warp.names[slot, lane] = results[number]
+                lanes_and_terms = zip(lanes, row, strict=True)
+                warp.name(slot, lanes, [term if values[lane] is None else None for lane, term in lanes_and_terms])
 
-    def detoured(self, warp: Warp, lanes: Lanes, branch: int, way: Detour) -> dict[tuple[int, int], int]:
+    def detoured(self, warp: Warp, lanes: Lanes, branch: int, way: Detour) -> dict[int, list[int]]:
         """What is in the registers where the sides of a branch on unknown data meet: a function of what was there."""
         if not self._unsure.isdisjoint(way.inside) or any(_keeps_notes(self._codes[at]) for at in way.inside):
             return {}
@@ -163,29 +181,27 @@ class Naming(Follower):
             if register.slot in self._slots
         }
         sources, targets = [used[slot] for slot in sorted(used)], [used[slot] for slot in way.slots if slot in used]
-        named = {}
-        for lane in lanes:
-            before = (self.read(warp, lane, register.slot, register.width) for register in sources)
-            whole = self.terms.of("detour", branch, *before)
-            for register in targets:
-                named[register.slot, lane] = self.slices.has(
-                    self.terms.of("result", register.slot, whole), register.width
-                )
-        return named
+        before = [self.read(warp, lanes, register.slot, register.width) for register in sources]
+        wholes = [self.terms.of("detour", branch, *(row[n] for row in before)) for n in range(len(lanes))]
+        return {
+            register.slot: self.slices.have(
+                [self.terms.of("result", register.slot, whole) for whole in wholes], register.width
+            )
+            for register in targets
+        }
 
     def _computed(self, code: Code, step: Step, slots: Sequence[int], *, known: bool) -> Step:
         """An instruction that only computes. `known`: what it computes is known."""
         expressions, bits = self._expressions(code.instruction), widths(code.instruction)
         values = {register: expr for register, expr in results_of(code.ops).items() if register.isdigit()}
-        results: list[Term] = []
+        rows: list[TermRow] = []
         if known and values and not _keeps_notes(code):
-            results = [expressions.register(values[str(slot)], bits[slot]) for slot in slots]
+            rows = [expressions.register(values[str(slot)], bits[slot]) for slot in slots]
 
         def change(warp: Warp, lanes: Lanes) -> None:
-            terms = [[result(warp, lane) for result in results] for lane in lanes]
+            results: Results = [row(warp, lanes) for row in rows] if rows else [None] * len(slots)
             step(warp, lanes)
-            for lane, left in zip(lanes, terms, strict=True):
-                self._leave(warp, lane, slots, left or None)
+            self._leave(warp, lanes, slots, results)
 
         return change
 
@@ -194,8 +210,8 @@ class Naming(Follower):
     def _waited(self, code: Code, move: Move | None, step: Blocking) -> Blocking:
         """An instruction that does more than compute."""
         slots: Sequence[int | None] = lowered(code.instruction).writes
-        read: Callable[[Warp, Lanes, list[Moved]], list[list[int]]] | None = None
-        team: Results | None = None
+        read: Callable[[Warp, Lanes, list[Moved]], Results] | None = None
+        team: Callable[[Warp, Lanes], Results] | None = None
         if move is not None:
             slots, read = move.slots, self._loaded(code.instruction, move)
         for op in code.ops:
@@ -205,57 +221,59 @@ class Naming(Follower):
                 team, slots = self._transposed(code.instruction, op), [_slot(op.register)]
 
         def change(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-            results = None if team is None else team(warp, lanes)
+            results = [None] * len(slots) if team is None else team(warp, lanes)
             single, many = len(machine.run.single), len(machine.run.lanes)
             self._cells.moves.clear()
             if not step(machine, warp, lanes, group):
                 return False
             if read is not None:
                 results = read(warp, lanes, self._since(machine, single, many))
-            for number, lane in enumerate(lanes):
-                left = None if results is None or len(results[number]) < len(slots) else results[number]
-                self._leave(warp, lane, slots, left)
+            self._leave(warp, lanes, slots, results)
             return True
 
         return change
 
-    def _transposed(self, instruction: PtxInstruction, op: TransposeMatrix) -> Results:
+    def _transposed(self, instruction: PtxInstruction, op: TransposeMatrix) -> Callable[[Warp, Lanes], Results]:
         """What each lane gets of the matrix that all have."""
         value = self._expressions(instruction).register(op.value, 32)
-        return lambda warp, lanes: self._turned([[value(warp, lane)] for lane in lanes])
+        return lambda warp, lanes: [self._turned(value(warp, lanes))]
 
-    def _team(self, instruction: PtxInstruction, among: AmongLanes) -> Results:
+    def _team(self, instruction: PtxInstruction, among: AmongLanes) -> Callable[[Warp, Lanes], Results]:
         """Shuffles, reductions, votes: what each lane gets of those that give the same mask."""
         terms, expressions = self.terms, self._expressions(instruction)
         values = [expressions.register(value, 32) for value in among.values]
         mask = expressions.register(Const(0) if among.mask is None else among.mask, 32)
 
-        def of(warp: Warp, lanes: Lanes) -> list[list[int]]:
-            masks = [terms.known(mask(warp, lane)) for lane in lanes]
-            inputs = {lane: values[0](warp, lane) for lane in lanes}
-            results = []
-            for lane, own in zip(lanes, masks, strict=True):
-                team = [other for other, same in zip(lanes, masks, strict=True) if same == own]
-                if among.exchange in SHUFFLES:
-                    number, bounds = (terms.known(value(warp, lane)) for value in values[1:])
-                    source, _ = shuffle_source(among.exchange, lane, number, bounds) or (-1, 0)
-                    results.append([inputs[source] if source in team else terms.fresh(), terms.fresh()])
-                elif among.exchange is Exchange.REDUCE:
-                    combined = terms.of(among.combine, among.type, *sorted(inputs[other] for other in team))
-                    results.append([self.slices.has(combined, 32)])
-                else:
-                    results.append([terms.of(among.exchange, *((other, inputs[other]) for other in team))])
-            return results
+        def of(warp: Warp, lanes: Lanes) -> Results:
+            masks = list(map(terms.known, mask(warp, lanes)))
+            inputs = dict(zip(lanes, values[0](warp, lanes), strict=True))
+            teams = {own: [lane for lane, same in zip(lanes, masks, strict=True) if same == own] for own in set(masks)}
+            if among.exchange in SHUFFLES:
+                numbers, bounds = (map(terms.known, value(warp, lanes)) for value in values[1:])
+                row = []
+                for lane, own, number, bound in zip(lanes, masks, numbers, bounds, strict=True):
+                    source, _ = shuffle_source(among.exchange, lane, number, bound) or (-1, 0)
+                    row.append(inputs[source] if source in teams[own] else terms.fresh())
+                return [row, None][: len(among.registers)]
+            shared = {own: self._shared(among, inputs, team) for own, team in teams.items()}
+            return [[shared[own] for own in masks]]
 
         return of
 
+    def _shared(self, among: AmongLanes, inputs: Mapping[int, int], team: Sequence[int]) -> int:
+        """The one result of a reduction or vote."""
+        if among.exchange is Exchange.REDUCE:
+            combined = self.terms.of(among.combine, among.type, *sorted(inputs[lane] for lane in team))
+            return self.slices.has(combined, 32)
+        return self.terms.of(among.exchange, *((lane, inputs[lane]) for lane in team))
+
     # ---- memory ----------------------------------------------------------------------------------------------
 
-    def _loaded(self, instruction: PtxInstruction, move: Move) -> Callable[[Warp, Lanes, list[Moved]], list[list[int]]]:
+    def _loaded(self, instruction: PtxInstruction, move: Move) -> Callable[[Warp, Lanes, list[Moved]], Results]:
         """What a load brings, as it is in memory after the accesses that it made; nothing if that is not known."""
         bits, unit = widths(instruction), 8 * move.unit
 
-        def of(warp: Warp, lanes: Lanes, accesses: list[Moved]) -> list[list[int]]:
+        def of(warp: Warp, lanes: Lanes, accesses: list[Moved]) -> Results:
             terms: dict[int, list[int]] = {thread.number: [] for thread in warp.threads}
             for access, n, first in _pieces(accesses, move):
                 term = self._cells.load(access.block, first, move.unit)
@@ -263,25 +281,29 @@ class Naming(Follower):
                 extends = move.signed and width > unit
                 terms[access.thread].append(self.slices.extended(term, unit, width) if extends else term)
             each = [terms[warp.threads[lane].number] for lane in lanes]
-            return self._turned(each) if move.transposed else each
+            if any(len(elements) < move.count for elements in each):
+                each = [elements if len(elements) == move.count else self._unknown(move.count) for elements in each]
+            rows = [list(row) for row in zip(*each, strict=True)]
+            return [self._turned(row) for row in rows] if move.transposed else rows
 
         return of
 
-    def _turned(self, each: list[list[int]]) -> list[list[int]]:
-        """Matrices of which lanes have elements, transposed; nothing is known of them if lanes are missing."""
-        if len(each) < LANES or len({len(row) for row in each}) > 1:
-            return [[self.terms.fresh() for _ in row] for row in each]
-        turned = [self.slices.turned(matrix) for matrix in zip(*each, strict=True)]
-        return [list(row) for row in zip(*turned, strict=True)]
+    def _unknown(self, count: int) -> list[int]:
+        return [self.terms.fresh() for _ in range(count)]
+
+    def _turned(self, row: list[int]) -> list[int]:
+        """A matrix of which lanes have elements, transposed; nothing is known of it if lanes are missing."""
+        return self.slices.turned(row) if len(row) == LANES else self._unknown(len(row))
 
     def _stored(self, instruction: PtxInstruction, move: Move, step: Blocking) -> Blocking:
         expressions, asked = self._expressions(instruction), instruction.number in self.stores
         values = [expressions.register(value, 8 * move.unit) for value in move.values]
 
         def change(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-            each = [[value(warp, lane) for value in values] for lane in lanes]
-            each = self._turned(each) if move.transposed else each
-            stored = {warp.threads[lane].number: row for lane, row in zip(lanes, each, strict=True)}
+            rows = [value(warp, lanes) for value in values]
+            rows = [self._turned(row) for row in rows] if move.transposed else rows
+            each = zip(*rows, strict=True)
+            stored = {warp.threads[lane].number: elements for lane, elements in zip(lanes, each, strict=True)}
             single, many = len(machine.run.single), len(machine.run.lanes)
             self._cells.moves.clear()
             if not step(machine, warp, lanes, group):
@@ -332,7 +354,8 @@ def crossed(follower: Follower, warp: Warp, lanes: Lanes, branch: int, way: Deto
     """Lanes are where the sides of a branch on unknown data meet."""
     named = follower.detoured(warp, lanes, branch, way)
     forgetting(list(way.slots))(warp, lanes)
-    warp.names.update(named)
+    for slot, row in named.items():
+        warp.name(slot, lanes, row)
 
 
 def _value(term: int) -> int:

@@ -39,26 +39,48 @@ class Slices:
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
         self._pieces: dict[int, tuple[Piece, ...]] = {}
-        self._widths: dict[int, int] = {}
+        self._widths = bytearray()  # of each term, since a run has millions
 
     def has(self, term: int, bits: int) -> int:
         """Note that a term has at most `bits` bits."""
-        self._widths[term] = min(bits, self._widths.get(term, bits))
-        return term
+        return self.have([term], bits)[0]
+
+    def have(self, row: list[int], bits: int) -> list[int]:
+        """Note that these terms have at most `bits` bits."""
+        widths, most = self._widths, max(row, default=-1)
+        if most >= len(widths):
+            widths.extend(bytes([WIDEST]) * (2 * most + 64 - len(widths)))
+        for term in row:
+            if bits < widths[term]:
+                widths[term] = bits
+        return row
+
+    def width(self, term: int) -> int:
+        """The bits that a term has at most."""
+        return self._widths[term] if term < len(self._widths) else WIDEST
+
+    def low(self, row: list[int], bits: int) -> list[int]:
+        """The lowest bits of terms, as numbers."""
+        if all(self.width(term) <= bits for term in row):
+            return row
+        return [self.part(term, 0, bits) for term in row]
 
     def extended(self, term: int, bits: int, wider: int) -> int:
         """A signed number of `bits` bits in a wider one."""
         known = self._terms.known(term)
         if known is not None:
             return self._terms.number(DataType("s", bits).wrap(known) & (1 << wider) - 1)
-        if self._widths.get(term, WIDEST) < bits:
+        if self.width(term) < bits:
             return term
         return self.has(self._terms.of("extended", bits, wider, term), wider)
 
     def part(self, term: int, first: int, bits: int) -> int:
         """Bits of a term as a number."""
-        if first == 0 and self._widths.get(term, WIDEST) <= bits:
+        if first == 0 and self.width(term) <= bits:
             return term
+        known = self._terms.known(term)
+        if known is not None:
+            return self._terms.number(known >> first & (1 << bits) - 1)
         return self.joined(self._cut(term, first, bits))
 
     def joined(self, pieces: Iterable[Piece]) -> int:
@@ -84,11 +106,7 @@ class Slices:
         if not joined:
             return terms.number(0)
         term, first, bits = joined[0]
-        if (
-            len(joined) == 1
-            and first == 0
-            and (terms.known(term) is not None or bits >= self._widths.get(term, WIDEST))
-        ):
+        if len(joined) == 1 and first == 0 and (terms.known(term) is not None or bits >= self.width(term)):
             return term
         bits = sum(piece.bits for piece in joined)
         if len(joined) > MOST_PIECES:
@@ -102,7 +120,7 @@ class Slices:
         known = self._terms.known(term)
         if known is not None:
             return [Piece(self._terms.number(known >> first & (1 << bits) - 1), 0, bits)]
-        whole = self._pieces.get(term) or (Piece(term, 0, self._widths.get(term, WIDEST)),)
+        whole = self._pieces.get(term) or (Piece(term, 0, self.width(term)),)
         at, pieces = 0, list[Piece]()
         for piece in whole:
             low, high = max(first, at), min(first + bits, at + piece.bits)
@@ -177,7 +195,7 @@ class Slices:
     def _edges(self, term: int) -> list[int]:
         """Where pieces of a term begin and end."""
         at, edges = 0, list[int]()
-        for piece in self._pieces.get(term, (Piece(term, 0, self._widths.get(term, WIDEST)),)):
+        for piece in self._pieces.get(term, (Piece(term, 0, self.width(term)),)):
             at += piece.bits
             edges.append(at)
         return edges

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import product
+from itertools import product, repeat
 from math import prod
 from typing import NamedTuple
 
+from memmodel.kernel.machine.rows import LANES
 from memmodel.program.arith import Operation, operation
 from memmodel.program.arith.floats import TESTS
 from memmodel.ptx.vocabulary import DataType
@@ -36,8 +37,8 @@ MOST_LEAVES, MOST_OPERANDS, MOST_NUMBERS, MOST_PAIRS = 125, 64, 2_048, 4_096
 OUTCOMES = f"more than {MOST_LEAVES} outcomes of comparisons"
 
 Outcome = str | bool | tuple[bool, ...]
-MOST_TERMS = 1_500_000
-"""Terms of a run; one that needs more says nothing."""
+MOST_TERMS, MOST_ROW_TERMS = 1_500_000, 16_000_000
+"""Terms of a run, with a number for each term or for each row; one that needs more says nothing."""
 
 EQUAL, UNORDERED = "equal", "unordered"
 INTEGERS: tuple[Outcome, ...] = (EQUAL, (True, True), (True, False), (False, True), (False, False))
@@ -75,11 +76,19 @@ def _cases(sizes: tuple[int, ...], places: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class Terms:
-    """Numbers for terms. `ordered`: no floating-point number is taken to be NaN."""
+    """Numbers for terms. `ordered`: no floating-point number is taken to be NaN.
 
-    def __init__(self, *, ordered: bool = False) -> None:
-        self.ordered = ordered
+    `by_rows`: an operation that all lanes of a warp carry out is looked up once for the row, not for each lane. Much
+    less is held and compared, and some values that are equal get different numbers.
+    """
+
+    def __init__(self, *, ordered: bool = False, by_rows: bool = False) -> None:
+        self.ordered, self.by_rows = ordered, by_rows
+        self._count, self._most = 0, MOST_ROW_TERMS if by_rows else MOST_TERMS
+        self._rows: dict[Hashable, list[int]] = {}
+        self._row_numbers: dict[tuple[int, ...], int] = {}
         self._numbers: dict[Hashable, int] = {}
+        self._operations: dict[tuple[str, DataType], int] = {}
         self._known: dict[int, int] = {}
         self._choices: dict[int, Choices] = {}
         self._outcomes: dict[int, tuple[Outcome, ...]] = {}
@@ -98,9 +107,7 @@ class Terms:
         """The number of a term. Raises TermsSpent."""
         term = self._numbers.get(key)
         if term is None:
-            term = self._numbers[key] = len(self._numbers)
-            if term >= MOST_TERMS:
-                raise TermsSpent
+            term = self._numbers[key] = self._next(1)
             if (
                 self.limited
                 and key[0] not in ("number", "fresh")
@@ -108,6 +115,13 @@ class Terms:
             ):
                 self.limited[term] = limit
         return term
+
+    def _next(self, count: int) -> int:
+        """The first of some numbers that no term has. Raises TermsSpent."""
+        first, self._count = self._count, self._count + count
+        if self._count > self._most:
+            raise TermsSpent
+        return first
 
     def _limits(self, key: Iterable[Hashable]) -> Iterator[str]:
         """The limits of the terms in a key; other numbers in it only make more terms limited."""
@@ -133,6 +147,10 @@ class Terms:
     def known(self, term: int) -> int | None:
         return self._known.get(term)
 
+    def knows(self, row: Iterable[int]) -> bool:
+        """True if one of these terms is a value that is known."""
+        return not self._known.keys().isdisjoint(row)
+
     def fresh(self) -> int:
         """A value of which nothing is known, and which may be equal to any other."""
         self._fresh += 1
@@ -142,15 +160,49 @@ class Terms:
 
     def computed(self, op: str, type: DataType, inputs: Sequence[int]) -> int:
         """The result of an operation."""
-        operands, head = list(inputs), op.partition(".")[0]
-        if head in COMMUTES and type == NANS_DIFFER and not self.ordered:
-            self.doubtful = True
-        elif head in COMMUTES:
-            ends = 2 if head == "fma" else len(operands)
-            operands = [*sorted(operands[:ends]), *operands[ends:]]
-        if op in GROUPS and not type.floating and type.lanes == 1:
-            return self._joined((op, type if op in ("min", "max") else DataType("b", type.width)), operands)
-        return self.of(op, type, *operands)
+        return self.operation(op, type)(*([term] for term in inputs))[0]
+
+    def operation(self, op: str, type: DataType) -> Callable[..., list[int]]:
+        """An operation on rows of operands: the result in each lane."""
+        head, number = op.partition(".")[0], self._operations.setdefault((op, type), ~len(self._operations))
+        doubtful = head in COMMUTES and type == NANS_DIFFER and not self.ordered
+        grouped = op in GROUPS and not type.floating and type.lanes == 1
+        name = op, type if op in ("min", "max") else DataType("b", type.width)
+        numbers, made = self._numbers, self.of
+
+        def results(*rows: Sequence[int]) -> list[int]:
+            if grouped and not self.whole(rows[0]):
+                return [self._joined(name, list(operands)) for operands in zip(*rows, strict=True)]
+            if head not in COMMUTES or doubtful:
+                self.doubtful |= doubtful
+            else:
+                ends = 2 if head == "fma" else len(rows)
+                if ends == 2:
+                    rows = (list(map(min, *rows[:2])), list(map(max, *rows[:2])), *rows[2:])
+                else:
+                    rows = tuple(zip(*map(sorted, zip(*rows, strict=True)), strict=True))
+            if self.whole(rows[0]):
+                return self._of_row(number, rows)
+            keys = zip(repeat(number), *rows)
+            return [made(*key) if (term := numbers.get(key)) is None else term for key in keys]
+
+        return results
+
+    def whole(self, row: Sequence[int]) -> bool:
+        """True if an operation on such rows is looked up once for all lanes."""
+        return self.by_rows and len(row) == LANES
+
+    def _of_row(self, operation: int, rows: Sequence[Sequence[int]]) -> list[int]:
+        """The results of an operation in all lanes: the same for the same rows; in one row, for equal operands."""
+        known = self._row_numbers
+        key = (operation, *(known.setdefault(tuple(row), len(known)) for row in rows))
+        results = self._rows.get(key)
+        if results is None:
+            lanes = list(zip(*rows, strict=True))
+            first = self._next(LANES)
+            place = dict(zip(lanes, range(first, first + LANES), strict=True))
+            results = self._rows[key] = [place[operands] for operands in lanes]
+        return results
 
     def _joined(self, name: tuple[str, DataType], operands: list[int]) -> int:
         """Integers joined in any order and grouping."""
