@@ -18,9 +18,13 @@ from memmodel.ptx.vocabulary import DataType
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """The registers receive unknown values: of floating point, or of matrices."""
+    """The registers receive unknown values: of floating point, or of matrices.
+
+    `of`: what they are a function of, in all lanes of the warp; empty if that is not known.
+    """
 
     registers: tuple[str, ...]
+    of: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

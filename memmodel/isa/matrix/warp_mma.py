@@ -60,15 +60,16 @@ def multiply(call: Call) -> tuple[WarpOp, ...]:
     matrices = {"d": m * n, "a": m * k // (2 if call.head.startswith("mma.sp") else 1), "b": k * n, "c": m * n}
     result, *sources = call.operands
     names = call.reading.operand_names(len(call.operands)) or ()
+    values = list[Expr]()
     for name, operand in zip(names[1:], sources, strict=False):
         if name in matrices:
-            element_type = _register(types[name])
-            for element in _elements(call, operand, _count(call, types[name], name, matrices[name])):
-                call.source(element, element_type)
+            elements = _elements(call, operand, _count(call, types[name], name, matrices[name]))
+            values += [call.source(element, _register(types[name])) for element in elements]
         else:
-            for element in operand.items if isinstance(operand, Vector) else (operand,):
-                call.value(element)
-    return (Forget(_results(call, result, types["d"], _count(call, types["d"], "d", matrices["d"]))),)
+            values += [
+                call.value(element) for element in (operand.items if isinstance(operand, Vector) else (operand,))
+            ]
+    return (Forget(_results(call, result, types["d"], _count(call, types["d"], "d", matrices["d"])), tuple(values)),)
 
 
 def transpose(call: Call) -> tuple[WarpOp, ...]:

@@ -395,6 +395,27 @@ def test_too_many_terms_say_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rules(body) == {} and judged(body).word == "undecided"
 
 
+PRODUCT = (
+    "and.b32 %r5, %r0, 31;\nmul.wide.u32 %d1, %r5, 4;\nadd.s64 %d2, %d0, %d1;\nld.global.b32 %r9, [%d2];\nBEFORE"
+    "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f0, %f1, %f2, %f3}, {%r9, %r9, %r9, %r9}, {%r9, %r9}, "
+    "{%f4, %f4, %f4, %f4};\nshl.b32 %r22, %r5, 2;\nadd.s32 %r23, %r2, %r22;\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "stored", "rule"),
+    [
+        ("", "st.shared.f32 [%r23], %f0;", "equal-store-race"),
+        ("", "st.shared.f32 [%r2], %f0;", "data-race"),  # lanes have different elements
+        ("add.s32 %r9, %r9, %r0;\n", "st.shared.f32 [%r23], %f0;", "data-race"),
+        ("setp.eq.u32 %p1, %r0, 40;\n@%p1 mov.b32 %r9, 7;\n", "st.shared.f32 [%r23], %f0;", "data-race"),
+    ],
+)
+def test_two_warps_multiply_the_same_matrices(before: str, stored: str, rule: str) -> None:
+    """Each element is a function of what all lanes of the warp give, so that one lane changes those of the others."""
+    assert rule in rules("mov.b32 %f4, 0f00000000;\n" + PRODUCT.replace("BEFORE", before) + stored)
+
+
 def test_ctas_that_store_one_value() -> None:
     body = "ld.global.b32 %r10, [%d0];\nst.global.b32 [%d0+64], {};"
     assert {one.rule for one in judged(body.format("%r10"), threads=1, ctas=2).findings} == {"equal-store-race"}

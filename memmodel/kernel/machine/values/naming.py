@@ -21,7 +21,7 @@ from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.cells import MemoryTerms, OwnAccess
 from memmodel.kernel.machine.values.lanes import Step, forgetting
 from memmodel.kernel.machine.values.named_expressions import ExpressionTerms, TermRow
-from memmodel.kernel.machine.values.slices import Slices
+from memmodel.kernel.machine.values.slices import WIDEST, Slices
 from memmodel.kernel.machine.values.specials import special
 from memmodel.kernel.machine.values.terms import Terms
 from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess, each_once
@@ -31,7 +31,7 @@ from memmodel.program.ops import Assign, Read, Write
 from memmodel.program.regions import Elements, LaneRows
 from memmodel.program.unknowns import Leaf
 from memmodel.program.uses import results_of
-from memmodel.program.warp_ops import SHUFFLES, AmongLanes, Exchange, MoveMatrix, TransposeMatrix
+from memmodel.program.warp_ops import SHUFFLES, AmongLanes, Exchange, Forget, MoveMatrix, TransposeMatrix
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Mem, Register, TensorOperand
 from memmodel.ptx.vocabulary import Sem
@@ -217,6 +217,8 @@ class Naming(Follower):
         for op in code.ops:
             if isinstance(op, AmongLanes) and op.exchange in NAMED:
                 team, slots = self._team(code.instruction, op), [_slot(name) for name in op.registers]
+            elif isinstance(op, Forget) and op.of:
+                team, slots = self._multiplied(code.instruction, op), [_slot(name) for name in op.registers]
             elif isinstance(op, TransposeMatrix):
                 team, slots = self._transposed(code.instruction, op), [_slot(op.register)]
 
@@ -232,6 +234,21 @@ class Naming(Follower):
             return True
 
         return change
+
+    def _multiplied(self, instruction: PtxInstruction, op: Forget) -> Callable[[Warp, Lanes], Results]:
+        """Matrices that a warp multiplies: each element is a function of all elements that the lanes give."""
+        terms, expressions, bits = self.terms, self._expressions(instruction), widths(instruction)
+        values, opcode = [expressions.register(value, WIDEST) for value in op.of], instruction.opcode
+
+        def of(warp: Warp, lanes: Lanes) -> Results:
+            product = terms.of("product", opcode, *(tuple(value(warp, lanes)) for value in values))
+            results = []
+            for n, name in enumerate(op.registers):
+                row = [terms.of("element", product, n, lane) for lane in lanes]
+                results.append(self.slices.have(row, bits[int(name)]))
+            return results
+
+        return of
 
     def _transposed(self, instruction: PtxInstruction, op: TransposeMatrix) -> Callable[[Warp, Lanes], Results]:
         """What each lane gets of the matrix that all have."""
