@@ -37,7 +37,7 @@ MOST_LEAVES, MOST_OPERANDS, MOST_NUMBERS, MOST_PAIRS = 125, 64, 2_048, 4_096
 OUTCOMES = f"more than {MOST_LEAVES} outcomes of comparisons"
 
 Outcome = str | bool | tuple[bool, ...]
-MOST_TERMS, MOST_ROW_TERMS = 1_500_000, 16_000_000
+MOST_TERMS, MOST_ROW_TERMS = 1_500_000, 6_000_000
 """Terms of a run, with a number for each term or for each row; one that needs more says nothing."""
 
 EQUAL, UNORDERED = "equal", "unordered"
