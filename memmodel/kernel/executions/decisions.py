@@ -13,7 +13,7 @@ from memmodel.base.labels import Fence, ProxyFence, Side, side_of
 from memmodel.kernel.machine.choices.schedule import AccessKey, ChosenRead
 from memmodel.kernel.machine.choices.scripted_reads import NOT_COUNTED, counted_write
 from memmodel.kernel.trace.events import TraceEvent
-from memmodel.kernel.trace.launch import LaunchTrace, Symbols
+from memmodel.kernel.trace.launch import LaunchTrace, TermsOf
 from memmodel.kernel.trace.left_out import leave_out
 from memmodel.program.fields import NOTHING, Bits
 
@@ -78,9 +78,9 @@ def without_rounds(run: LaunchTrace) -> None:
 
 
 def _with_symbols(
-    carried_out: Callable[[frozenset[int], Symbols], LaunchTrace], stores: frozenset[int], symbols: Symbols
+    carried_out: Callable[[frozenset[int], TermsOf], LaunchTrace], stores: frozenset[int], terms: TermsOf
 ) -> LaunchTrace:  # fmt: skip
-    run = carried_out(stores, symbols)
+    run = carried_out(stores, terms)
     _without_fences(run)
     return run
 

@@ -29,7 +29,7 @@ from memmodel.kernel.machine.values.naming import Naming
 from memmodel.kernel.machine.waiting import FROM_OUTSIDE, awaits_outside, lacks, stuck
 from memmodel.kernel.machine.warps.starting import start_cta
 from memmodel.kernel.machine.warps.stepping import POLLS, STARVED, Stepping
-from memmodel.kernel.trace.launch import LaunchTrace, Symbols
+from memmodel.kernel.trace.launch import LaunchTrace, TermsOf
 from memmodel.kernel.trace.problems import AwaitsOthers, Refused
 from memmodel.limits import effort
 from memmodel.ptx.module.syntax import PtxFunction, PtxModule
@@ -255,9 +255,9 @@ def run_launch(
         message = "a multimem address is accessed by another instruction than multimem"
         scheduler.machine.problem("undefined-address", message, instruction)
 
-    def with_symbols(stores: frozenset[int], symbols: Symbols) -> LaunchTrace:
-        ordered = symbols is Symbols.WITHOUT_NAN or not launch.nan
-        naming = Naming(entry.body or (), stores, ordered=ordered, by_rows=symbols is Symbols.BY_ROWS)
+    def with_symbols(stores: frozenset[int], terms: TermsOf) -> LaunchTrace:
+        ordered = terms is TermsOf.NUMBERS or not launch.nan
+        naming = Naming(entry.body or (), stores, ordered=ordered, by_rows=terms is TermsOf.WARPS)
         named_run = run_launch(module, entry, launch, schedule, naming)
         named_run.doubtful, named_run.limited = naming.terms.doubtful, naming.limited
         return named_run

@@ -14,7 +14,7 @@ from itertools import product
 from memmodel.kernel.machine.values.terms import MOST_TERMS, TermsSpent
 from memmodel.kernel.order.unobserved_atomics import demote_unobserved
 from memmodel.kernel.trace.accesses import WeakAccess
-from memmodel.kernel.trace.launch import LaunchTrace, Symbols
+from memmodel.kernel.trace.launch import LaunchTrace, TermsOf
 
 WARP, CTA, LAUNCH = range(3)
 """The threads whose stores are compared: those of one warp, of one CTA, of the launch."""
@@ -35,45 +35,45 @@ class Stores:
     def __init__(self, run: LaunchTrace, chosen: frozenset[int], stores: frozenset[int], who: Sequence[object]) -> None:
         self._run, self._chosen, self._stores, self._who = run, chosen, stores, who
         self._are_equal: dict[object, bool] = {}
-        self._stores_of: dict[Symbols, dict[tuple[int, Class], list[WeakAccess]]] = {}
-        self._limited_terms: dict[Symbols, Mapping[int, str]] = {}
-        self._terms_spent: dict[Symbols, str] = {}
+        self._stores_of: dict[TermsOf, dict[tuple[int, Class], list[WeakAccess]]] = {}
+        self._limited_terms: dict[TermsOf, Mapping[int, str]] = {}
+        self._terms_spent: dict[TermsOf, str] = {}
         self._limits: dict[object, str] = {}
         self.doubtful = False
 
-    def _stored(self, symbols: Symbols) -> dict[tuple[int, Class], list[WeakAccess]]:
+    def _stored(self, terms: TermsOf) -> dict[tuple[int, Class], list[WeakAccess]]:
         """The stores of each instruction and class, with what they leave."""
-        if symbols not in self._stores_of:
+        if terms not in self._stores_of:
             stores: dict[tuple[int, Class], list[WeakAccess]] = {}
             try:
-                named_run = None if self._run.with_symbols is None else self._run.with_symbols(self._stores, symbols)
+                named_run = None if self._run.with_symbols is None else self._run.with_symbols(self._stores, terms)
             except TermsSpent:
-                named_run, self._terms_spent[symbols] = None, f"more than {MOST_TERMS:,} terms of values"
+                named_run, self._terms_spent[terms] = None, f"more than {MOST_TERMS:,} terms of values"
             run = None if named_run is None else demote_unobserved(named_run, self._chosen)
-            self.doubtful |= symbols is not Symbols.BY_ROWS and run is not None and run.doubtful
-            self._limited_terms[symbols] = {} if run is None else run.limited
+            self.doubtful |= terms is not TermsOf.WARPS and run is not None and run.doubtful
+            self._limited_terms[terms] = {} if run is None else run.limited
             for access in () if run is None else run.weak():
                 if access.at in self._stores and access.issue is None:
                     stores.setdefault((access.at, (self._who[access.thread], access.epoch)), []).append(access)
-            self._stores_of[symbols] = stores
-        return self._stores_of[symbols]
+            self._stores_of[terms] = stores
+        return self._stores_of[terms]
 
     @property
     def known(self) -> bool:
         """True if a run with symbolic values was carried out."""
-        return Symbols.BY_ROWS in self._stores_of
+        return TermsOf.WARPS in self._stores_of
 
     def equal(self, at: tuple[int, int], level: int, classes: frozenset[Class], *, ordered: bool = False) -> bool:
         """True if the threads of two classes store one value to each place with two instructions. `ordered`: no number
         is taken to be NaN.
         """
         if ordered:
-            return self._known_equal(frozenset(at), level, classes, Symbols.WITHOUT_NAN)
+            return self._known_equal(frozenset(at), level, classes, TermsOf.NUMBERS)
         which = frozenset(at), level, classes
-        return self._known_equal(*which, Symbols.BY_ROWS) or self._known_equal(*which, Symbols.BY_LANES)
+        return self._known_equal(*which, TermsOf.WARPS) or self._known_equal(*which, TermsOf.LANES)
 
-    def _known_equal(self, at: frozenset[int], level: int, classes: frozenset[Class], symbols: Symbols) -> bool:
-        key = at, level, classes, symbols
+    def _known_equal(self, at: frozenset[int], level: int, classes: frozenset[Class], terms: TermsOf) -> bool:
+        key = at, level, classes, terms
         if key not in self._are_equal:
             self._are_equal[key] = self._equal(*key)
         return self._are_equal[key]
@@ -81,17 +81,15 @@ class Stores:
     def limit(self, at: tuple[int, int], level: int, classes: frozenset[Class]) -> str | None:
         """The limit that keeps it open whether these stores are equal; None if that is known."""
         return (
-            None
-            if self.equal(at, level, classes)
-            else self._limits.get((frozenset(at), level, classes, Symbols.BY_LANES))
+            None if self.equal(at, level, classes) else self._limits.get((frozenset(at), level, classes, TermsOf.LANES))
         )
 
-    def _equal(self, at: frozenset[int], level: int, classes: frozenset[Class], symbols: Symbols) -> bool:
+    def _equal(self, at: frozenset[int], level: int, classes: frozenset[Class], terms: TermsOf) -> bool:
         seen: dict[object, tuple[int, int, int | None]] = {}
-        key, stored, compared = (at, level, classes, symbols), self._stored(symbols), set()
-        limited = self._limited_terms[symbols]
-        if symbols in self._terms_spent:
-            self._limits[key] = self._terms_spent[symbols]
+        key, stored, compared = (at, level, classes, terms), self._stored(terms), set()
+        limited = self._limited_terms[terms]
+        if terms in self._terms_spent:
+            self._limits[key] = self._terms_spent[terms]
             return False
         for store in (store for which in product(at, classes) for store in stored.get(which, ())):
             compared.add(store.at)

@@ -45,15 +45,15 @@ class RunMoment(NamedTuple):
     events: int
 
 
-class Symbols(Enum):
-    """How a run with symbolic values names what is computed."""
+class TermsOf(Enum):
+    """Of what a run with symbolic values has terms."""
 
-    BY_ROWS = "by rows"
-    """All lanes of a warp together: values of which it does not say that they are equal may be."""
-    BY_LANES = "by lanes"
-    """Each lane alone."""
-    WITHOUT_NAN = "without NaN"
-    """Each lane alone, and no number is taken to be NaN."""
+    WARPS = "warps"
+    """Of what all lanes of a warp compute together: values that it does not show to be equal may be equal."""
+    LANES = "lanes"
+    """Of what each lane computes."""
+    NUMBERS = "numbers"
+    """Of what each lane computes if no number is NaN."""
 
 
 @dataclass(slots=True)
@@ -121,7 +121,7 @@ class LaunchTrace:
     """Of a run with symbolic values: NaN matters."""
     limited: Mapping[int, str] = field(default_factory=dict)
     """Of a run with symbolic values: values that a limit may keep apart from equal ones, with the limit."""
-    with_symbols: Callable[[frozenset[int], Symbols], LaunchTrace] | None = field(default=None, repr=False)
+    with_symbols: Callable[[frozenset[int], TermsOf], LaunchTrace] | None = field(default=None, repr=False)
     """Carries the run out once more, with symbolic values for some stores."""
 
     @property

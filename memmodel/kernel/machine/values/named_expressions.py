@@ -19,7 +19,8 @@ from memmodel.ptx.vocabulary import PREDICATE, DataType
 TermRow = Callable[[Warp, Lanes], list[int]]
 """The terms of a value, one for each of some lanes."""
 
-Rows = Sequence[list[int]]
+OperandRows = Sequence[list[int]]
+"""The terms of several values, a row for each."""
 
 LOGIC = ("and", "or", "xor", "not")
 """Operations on predicates."""
@@ -74,10 +75,10 @@ class ExpressionTerms:
         """The terms of results, from a row of terms for each operand."""
         terms, slices, width = self._terms, self._slices, result_type(op, type).width
 
-        def all_known(rows: Rows) -> bool:
+        def all_known(rows: OperandRows) -> bool:
             return all(map(terms.knows, rows))
 
-        def any_known(rows: Rows) -> bool:
+        def any_known(rows: OperandRows) -> bool:
             return any(map(terms.knows, rows))
 
         if type == PREDICATE and op in LOGIC:
@@ -107,7 +108,7 @@ class ExpressionTerms:
         return self._rows(op, type, one, all_known)
 
     def _rows(
-        self, op: str, type: DataType, one: Callable[..., int], apart: Callable[[Rows], bool]
+        self, op: str, type: DataType, one: Callable[..., int], apart: Callable[[OperandRows], bool]
     ) -> Callable[..., list[int]]:
         """An operation that is carried out in each lane, or once for a whole row. `apart`: of such rows, so much is
         known that single lanes are.

@@ -43,7 +43,7 @@ NAMED = (*SHUFFLES, *VOTES, Exchange.REDUCE)
 PIECE = 4
 """Bytes of a row of a matrix that a lane has."""
 
-Results = Sequence[list[int] | None]
+WrittenTerms = Sequence[list[int] | None]
 """For each register that an instruction writes its terms, one for each lane; None if they are not known."""
 
 Moved = WeakAccess | OwnAccess
@@ -155,7 +155,7 @@ class Naming(Follower):
 
         return ExpressionTerms(terms, self.slices, leaf)
 
-    def _leave(self, warp: Warp, lanes: Lanes, slots: Sequence[int | None], results: Results) -> None:
+    def _leave(self, warp: Warp, lanes: Lanes, slots: Sequence[int | None], results: WrittenTerms) -> None:
         """Registers that an instruction has written. `results`: for each the terms, or None if they are not known."""
         for slot, row in zip(slots, results, strict=True):
             if slot is None:
@@ -199,7 +199,7 @@ class Naming(Follower):
             rows = [expressions.register(values[str(slot)], bits[slot]) for slot in slots]
 
         def change(warp: Warp, lanes: Lanes) -> None:
-            results: Results = [row(warp, lanes) for row in rows] if rows else [None] * len(slots)
+            results: WrittenTerms = [row(warp, lanes) for row in rows] if rows else [None] * len(slots)
             step(warp, lanes)
             self._leave(warp, lanes, slots, results)
 
@@ -210,8 +210,8 @@ class Naming(Follower):
     def _waited(self, code: Code, move: Move | None, step: Blocking) -> Blocking:
         """An instruction that does more than compute."""
         slots: Sequence[int | None] = lowered(code.instruction).writes
-        read: Callable[[Warp, Lanes, list[Moved]], Results] | None = None
-        team: Callable[[Warp, Lanes], Results] | None = None
+        read: Callable[[Warp, Lanes, list[Moved]], WrittenTerms] | None = None
+        team: Callable[[Warp, Lanes], WrittenTerms] | None = None
         if move is not None:
             slots, read = move.slots, self._loaded(code.instruction, move)
         for op in code.ops:
@@ -235,12 +235,12 @@ class Naming(Follower):
 
         return change
 
-    def _multiplied(self, instruction: PtxInstruction, op: Forget) -> Callable[[Warp, Lanes], Results]:
+    def _multiplied(self, instruction: PtxInstruction, op: Forget) -> Callable[[Warp, Lanes], WrittenTerms]:
         """Matrices that a warp multiplies: each element is a function of all elements that the lanes give."""
         terms, expressions, bits = self.terms, self._expressions(instruction), widths(instruction)
         values, opcode = [expressions.register(value, WIDEST) for value in op.of], instruction.opcode
 
-        def of(warp: Warp, lanes: Lanes) -> Results:
+        def of(warp: Warp, lanes: Lanes) -> WrittenTerms:
             product = terms.of("product", opcode, *(tuple(value(warp, lanes)) for value in values))
             results = []
             for n, name in enumerate(op.registers):
@@ -250,18 +250,18 @@ class Naming(Follower):
 
         return of
 
-    def _transposed(self, instruction: PtxInstruction, op: TransposeMatrix) -> Callable[[Warp, Lanes], Results]:
+    def _transposed(self, instruction: PtxInstruction, op: TransposeMatrix) -> Callable[[Warp, Lanes], WrittenTerms]:
         """What each lane gets of the matrix that all have."""
         value = self._expressions(instruction).register(op.value, 32)
         return lambda warp, lanes: [self._turned(value(warp, lanes))]
 
-    def _team(self, instruction: PtxInstruction, among: AmongLanes) -> Callable[[Warp, Lanes], Results]:
+    def _team(self, instruction: PtxInstruction, among: AmongLanes) -> Callable[[Warp, Lanes], WrittenTerms]:
         """Shuffles, reductions, votes: what each lane gets of those that give the same mask."""
         terms, expressions = self.terms, self._expressions(instruction)
         values = [expressions.register(value, 32) for value in among.values]
         mask = expressions.register(Const(0) if among.mask is None else among.mask, 32)
 
-        def of(warp: Warp, lanes: Lanes) -> Results:
+        def of(warp: Warp, lanes: Lanes) -> WrittenTerms:
             masks = list(map(terms.known, mask(warp, lanes)))
             inputs = dict(zip(lanes, values[0](warp, lanes), strict=True))
             teams = {own: [lane for lane, same in zip(lanes, masks, strict=True) if same == own] for own in set(masks)}
@@ -286,11 +286,11 @@ class Naming(Follower):
 
     # ---- memory ----------------------------------------------------------------------------------------------
 
-    def _loaded(self, instruction: PtxInstruction, move: Move) -> Callable[[Warp, Lanes, list[Moved]], Results]:
+    def _loaded(self, instruction: PtxInstruction, move: Move) -> Callable[[Warp, Lanes, list[Moved]], WrittenTerms]:
         """What a load brings, as it is in memory after the accesses that it made; nothing if that is not known."""
         bits, unit = widths(instruction), 8 * move.unit
 
-        def of(warp: Warp, lanes: Lanes, accesses: list[Moved]) -> Results:
+        def of(warp: Warp, lanes: Lanes, accesses: list[Moved]) -> WrittenTerms:
             terms: dict[int, list[int]] = {thread.number: [] for thread in warp.threads}
             for access, n, first in _pieces(accesses, move):
                 term = self._cells.load(access.block, first, move.unit)
