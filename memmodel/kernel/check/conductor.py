@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from memmodel.answer import Budget
@@ -31,6 +32,7 @@ from memmodel.kernel.check.so_far import JudgedKernel, VerdictSoFar
 from memmodel.kernel.check.undecided import judge_beginning, why_stopped
 from memmodel.kernel.executions.polls import Polls
 from memmodel.kernel.executions.settled_waits import settled_waits
+from memmodel.kernel.flow.idle_loads import without_idle_loads
 from memmodel.kernel.flow.timeouts import not_coming
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.order.conditions import given_columns, residents
@@ -127,6 +129,8 @@ def judge_case(
     `on_verdict`: is given the verdict as soon as it stands, before anything is asked beyond the launch.
     """
     collect_what_has_grown()
+    given, case = case.entry, replace(case, entry=without_idle_loads(case.entry))
+    idle = [mine.number for mine, its in zip(given.body or (), case.body, strict=True) if mine is not its]
     reports: list[VerdictSoFar] = []
     final: VerdictSoFar | None = None
     try:
@@ -149,7 +153,8 @@ def judge_case(
         final.verdict.spent = True
         for question in size_questions(case):
             final.verdict.beyond.setdefault(question, f"not shown: {spent}")
-    return final.kernel()
+    final.add_reached(idle)
+    return replace(final.kernel(), entry=given)
 
 
 def _final(reports: list[VerdictSoFar], why: str) -> VerdictSoFar:

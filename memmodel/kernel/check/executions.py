@@ -172,11 +172,14 @@ class OtherExecutions:
         """All executions, by what their deciding reads return; how many, or 0 and why these are not all."""
         first = choices.trace
         others = any(kind not in READ for kind, number in first.choices if number in choices.chosen)
+        earliest = True
         while not (others or first.elected or first.cancels or self.report.may_stop):
-            polls, loads = self.waits.polls, self.waits.loads
-            search = ReadsFrom(self.case.entry, polls.repeats, polls.initial_of, choices.chosen - loads, loads)
+            loads = self.waits.loads
+            search = ReadsFrom(self.case.entry, self.waits.polls, choices.chosen - loads, loads, earliest)
             choices, more, number = self._of_reads(search, choices)
-            if not more:
+            all_needed = search.left_out and search.no_execution
+            earliest &= not all_needed
+            if not (more or all_needed):
                 return choices, 0 if search.why_not else number, search.why_not
         return choices, 0, ""
 
@@ -220,6 +223,8 @@ class OtherExecutions:
             if not search.follows(run, script):
                 search.why_not = "a run did not follow its decisions"
                 break
+            if search.ends_earlier(run, script):
+                continue
             if any(choice.never for choice in script):
                 without_rounds(run)
                 search.note_stay(run, script)
@@ -273,6 +278,7 @@ class OtherExecutions:
                 )
             judge = RunJudge(case.entry, run, chosen, symmetric=False, by_instruction=by_instruction)
             if impossible(case.model, judge, search.reads(run)):
+                search.no_execution = True
                 return ""
         except Refused as error:
             return error.message

@@ -247,6 +247,11 @@ class VerdictSoFar:
         self.verdict.open.append(reason)
         self.verdict.spent = True
 
+    def add_reached(self, numbers: Iterable[int]) -> None:
+        """Instructions that leave no events in runs: those of them to which threads came count as reached."""
+        executed = self.executed if self._first is None else self.executed | self._first.executed
+        self.verdict.reached |= executed.intersection(numbers)
+
     def kernel(self) -> JudgedKernel:
         """The verdict, and what it was made from."""
         if self._first is not None:

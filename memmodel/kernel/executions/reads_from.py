@@ -7,10 +7,10 @@ and so is an atomic operation that read from the same write. Source: docs/kernel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from memmodel.base.labels import Side, is_atomic, side_of
+from memmodel.base.labels import Fence, Side, is_atomic, side_of
 from memmodel.isa.lowered import body_of
 from memmodel.kernel.executions.consistent import weak_writes
 from memmodel.kernel.executions.decision_conditions import (
@@ -28,16 +28,17 @@ from memmodel.kernel.executions.decisions import (
     value_of,
 )
 from memmodel.kernel.executions.followers import Followers
-from memmodel.kernel.executions.polls import element_register
+from memmodel.kernel.executions.polls import Polls, element_register
 from memmodel.kernel.flow.paths import in_loop
 from memmodel.kernel.flow.rounds import MAX_LOOKED_AT, comes_back_alike, looked_at
 from memmodel.kernel.machine.choices.schedule import AccessKey, ChosenRead
-from memmodel.kernel.machine.choices.scripted_reads import NOT_COUNTED, LeadsBack, counted_write
+from memmodel.kernel.machine.choices.scripted_reads import NOT_COUNTED, counted_write
 from memmodel.kernel.order.last_writes import CausalOrder
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.program.fields import NOTHING
 from memmodel.ptx.module.syntax import PtxFunction
+from memmodel.ptx.vocabulary import Sem
 
 Script = frozenset[ChosenRead]
 
@@ -47,18 +48,22 @@ MOST_AT_A_WORD = 4
 
 @dataclass(slots=True)
 class ReadsFrom:
-    """The scripts that are still to be run. `leads_back`: whether a value leads a loop back to a read; `initial`: what
-    a read returns before all writes. `deciding`: the instructions whose results decide something; `waits`: loads
-    that are waits in every execution.
+    """The scripts that are still to be run. `deciding`: the instructions whose results decide something; `waits`: loads
+    that are waits in every execution. `earliest`: where a poll may end with one of several writes that other executions
+    differ in by more order alone, only that of least order is run.
     """
 
     entry: PtxFunction
-    leads_back: LeadsBack
-    initial: Callable[[TraceEvent], int | None]
+    polls: Polls
     deciding: frozenset[int]
     waits: frozenset[int]
+    earliest: bool = True
     why_not: str = ""
     """Why these are not all executions."""
+    left_out: bool = False
+    """True if an execution was left out because another run has less order."""
+    no_execution: bool = False
+    """True if something is wrong in a run that is no execution: it does not speak for one that was left out."""
     _scripts: list[Script] = field(default_factory=list)
     _staying_scripts: list[Script] = field(default_factory=list)
     """Those in which threads stay in their loops. They are run after all others."""
@@ -144,6 +149,7 @@ class ReadsFrom:
         earlier_writes: dict[Place, dict[int, list[TraceEvent]]] = {}
         next_writes: dict[Place, dict[int | None, TraceEvent]] = {}
         movable: dict[Place, set[int]] = {}
+        leaves_out = self._leaves_out(run)
         for read in reads:
             later, place = followers.of([read]), place_of(read)
             if only_word and not barriers_order_writes(read, accesses[place], later, without_barriers, order):
@@ -154,10 +160,16 @@ class ReadsFrom:
                 next_writes[place] = _next(accesses[place])
             earlier, following = earlier_writes[place], next_writes[place]
             overwritten = _overwritten(read, accesses[place], decided, later, earlier, following, order)
+            excluded = later | overwritten
             for write in self._other_writes(reads, read, accesses[place]):
                 identity = None if write is None else id(write)
-                if identity in later or identity in overwritten:
+                if identity in excluded:
                     continue
+                if leaves_out and write is not None:
+                    earlier_ends = self._earlier_ends(read, write, accesses[place])
+                    if any(id(end) not in excluded for end in earlier_ends):
+                        self.left_out = True
+                        continue
                 if read.partner is not None:
                     movable.setdefault(place, set()).add(read.thread)
                 for script in self._with_other_write(run, reads, later, followers, read, write):
@@ -184,6 +196,62 @@ class ReadsFrom:
             value = _first_value(reads, read) if write is None else value_of(write)
             if value is None or is_atomic(read.label) or not self.leads_back(read, value):
                 yield write
+
+    def ends_earlier(self, run: LaunchTrace, script: Script) -> bool:
+        """True if loops may end with earlier writes than in this run, where the script leaves that open, and the
+        execution in which they do has less order: its script is queued instead.
+        """
+        if not self._leaves_out(run) or any(choice.never for choice in script):
+            return False
+        reads, accesses, known = self.reads(run), strong_accesses(run), {choice.read for choice in script}
+        scripted, changed = list[ChosenRead](), False
+        for read in reads:
+            write = counted_write(read.source)
+            if write is not None and key_of(read) not in known:
+                for earlier in self._earlier_ends(read, write, accesses[place_of(read)]):
+                    write, changed = earlier, True
+            bits = read.bits if write is counted_write(read.source) or write is None else write.bits
+            scripted.append(chosen_read(read, None if write is None else key_of(write), bits))
+        if changed:
+            self.left_out = True
+            self._queue(frozenset(scripted), self._scripts)
+        return changed
+
+    def _leaves_out(self, run: LaunchTrace) -> bool:
+        """True if an execution may be left out for one in which a loop ends earlier. It may not with a fence.sc: what
+        the loop has not read, it comes before, and that may order fences.
+        """
+        events = (event for thread in run.threads for event in thread.events)
+        return self.earliest and not any(
+            isinstance(event.label, Fence) and event.label.sem is Sem.SC for event in events
+        )
+
+    def _earlier_ends(
+        self, read: TraceEvent, write: TraceEvent, accesses: Sequence[TraceEvent]
+    ) -> Iterator[TraceEvent]:  # fmt: skip
+        """Earlier writes that end the loop around a load as this one does, not seen overwritten by its thread.
+        Atomic operations lead from each to this one: what is observed of it is observed through this one, too.
+        """
+        if is_atomic(read.label) or body_of(self.entry)[read.at].elements > 1:
+            return
+        before = [other for other in accesses if other.thread == read.thread and (other.order or 0) < (read.order or 0)]
+        seen = {id(counted_write(other.source) if side_of(other.label) is Side.READ else other) for other in before}
+        values = [value_of(access) for access in accesses if side_of(access.label) is Side.WRITE]
+        back = {value for value in (*values, self.initial(read)) if value is not None and self.leads_back(read, value)}
+        ends = value_of(write)
+        while back and ends is not None and write.partner is not None and id(write) not in seen:
+            source = counted_write(write.partner.source)
+            value = None if source is None else value_of(source)
+            if source is None or value is None or not self.polls.ends_alike(read, back, (value, ends), read.known):
+                return
+            write = source
+            yield write
+
+    def leads_back(self, read: TraceEvent, value: int | None) -> bool:
+        return self.polls.repeats(read, value)
+
+    def initial(self, read: TraceEvent) -> int | None:
+        return self.polls.initial_of(read)
 
     def note_stay(self, run: LaunchTrace, script: Script) -> None:
         """What follows from a run in which some threads stay in their loops: whether it may end so, and scripts in
@@ -259,7 +327,13 @@ class ReadsFrom:
         before = [  # the other elements of a vector are not read where the thread stays
             other for other in reads if key_of(other)[:2] != key_of(read)[:2] or other.turn <= read.turn - elements
         ]
-        self._queue(frozenset((*_as_before(before, later), *staying, stays)), self._staying_scripts)
+        elsewhere = (  # a thread stays in one loop, and in none to which it comes only after this one
+            choice
+            for choice in staying
+            if choice.read[0] != read.thread
+            and all(id(event) not in later for event in run.threads[choice.read[0]].events[-1:])
+        )
+        self._queue(frozenset((*_as_before(before, later), *elsewhere, stays)), self._staying_scripts)
 
     def _with_other_write(
         self, run: LaunchTrace, reads: Collection[TraceEvent], later: Collection[int], followers: Followers,

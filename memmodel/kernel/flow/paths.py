@@ -1,6 +1,6 @@
 """Paths through instructions without effect: where they lead, and what they write.
 
-In: instructions. Out: `reached`, `in_loop`, `failing`, `doomed`, `comes_back`, `fails_back`.
+In: instructions. Out: `reached`, `in_loop`, `landing`, `failing`, `doomed`, `comes_back`, `fails_back`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,15 @@ def in_loop(entry: PtxFunction, at: int) -> bool:
     """True if a thread may come to an instruction again; where functions are called, it may come to any."""
     body = body_of(entry)
     return any(does.calls for does in body) or at in reached(body, body[at].follows, lambda does: True)
+
+
+def landing(body: Body, at: int) -> int:
+    """Where a thread comes to that jumps as long as it only jumps."""
+    seen = set[int]()
+    while at < len(body) and at not in seen and body[at].jumps and body[at].instruction.guard is None:
+        seen.add(at)
+        at = body[at].targets[0]
+    return at
 
 
 def doomed(body: Body, at: int) -> int | None:

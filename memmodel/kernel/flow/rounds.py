@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from memmodel.base import graphs
 from memmodel.isa.lowered import LoweredInstruction, body_of
 from memmodel.kernel.flow.known_values import Known, State, constants, following
 from memmodel.kernel.flow.liveness import liveness
-from memmodel.kernel.flow.paths import MAX_STATES, doomed, failing
+from memmodel.kernel.flow.paths import MAX_STATES, doomed, failing, reached
 from memmodel.ptx.module.syntax import PtxFunction
 
 MAX_LOOKED_AT = 16
@@ -85,16 +86,31 @@ def _round_of(
         visited: set[int] = set()
         why, written = failing(body, load, result, visited, value, around, fences=fences)
         changed = written - constants(entry)
-        if why is not None or not changed & {slot for slot, _ in around}:
+        if why is not None:
+            return None
+        after = {later for at in visited for later in body[at].follows}
+        exits = {at for at in after - visited - {load} if doomed(body, at) is None}
+        # What a round writes is not known of all rounds. A counter that has reached its bound may only be written in
+        # rounds before this one, on a path that this one leaves aside.
+        loses = changed if len(exits) == 1 else changed | _written_around(entry, load)
+        if loses.isdisjoint(slot for slot, _ in around):
             break
-        around = tuple((slot, known) for slot, known in around if slot not in changed)
-    after = {later for at in visited for later in body[at].follows}
-    if why is not None or changed & address or load not in after:
-        return None
-    exits = {at for at in after - visited - {load} if doomed(body, at) is None}
-    if len(exits) != 1 or any(changed & liveness(entry)[at] for at in exits):
+        around = tuple((slot, known) for slot, known in around if slot not in loses)
+    if changed & address or load not in after or len(exits) != 1 or any(changed & liveness(entry)[at] for at in exits):
         return None
     return PollRound(frozenset(visited), frozenset(changed), exits.pop(), around)
+
+
+def _written_around(entry: PtxFunction, load: int) -> set[int]:
+    """The registers that are written on paths without effect from a load back to it."""
+    body = body_of(entry)
+    ahead = reached(body, [load + 1], lambda does: does.without_effect and does.instruction.number != load)
+    before: dict[int, list[int]] = {}
+    for at in ahead:
+        for successor in body[at].follows if body[at].without_effect else ():
+            before.setdefault(successor, []).append(at)
+    back = graphs.reached([load], lambda at: before.get(at, ()))
+    return {slot for at in back - {load} for slot in body[at].writes}
 
 
 def comes_back_alike(entry: PtxFunction, load: int, value: int, around: Known = ()) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from memmodel.isa.lowered import body_of
 from memmodel.kernel.flow.ahead import looking_ahead
+from memmodel.kernel.flow.paths import landing
 from memmodel.kernel.flow.rounds import looked_at
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.choices.chosen_reads import ChosenReads
@@ -71,7 +72,8 @@ class Scheduler:
         self.machine.unstarted = last_clusters(launch, min(cta.cluster for cta in self.ctas) + 1, schedule.cancelled)
         self.machine.awaits = self.run.awaits = awaits
         polls = schedule.scripted is not None
-        loads = [number for number, does in enumerate(body_of(entry)) if does.loads or (polls and does.atomic)]
+        self._body = body_of(entry)
+        loads = [number for number, does in enumerate(self._body) if does.loads or (polls and does.atomic)]
         self.machine.loops = {number: slots for number in loads if (slots := looked_at(entry, number))}
         self.machine.schedule, self.machine.reads = schedule, _reads(self.run, schedule)
         self.machine.failing = FailingTests(self.run, schedule.failing)
@@ -216,7 +218,7 @@ class Scheduler:
             raise Refused(FROM_OUTSIDE, self.code[group.at].instruction.span)
         for warp in waiting:
             for group in warp.groups:
-                code = self.code[group.at]
+                code = self.code[landing(self._body, group.at)]
                 if self.run.multimem and group.waits is None and group.mbarrier is None:
                     what = "threads poll what another device may write through a multimem address"
                     raise Refused(what, code.instruction.span)
