@@ -139,8 +139,8 @@ ARGUED = {
     "((event.label.half is Half.ARRIVE))": "asked of events of barriers only",
     "memmodel/kernel/flow/packing.py: len(slots) <= HIGHEST -> (len(slots) < HIGHEST)": "how many registers "
     "are followed",
-    "memmodel/kernel/order/flags.py: None if like is None else like.execution.frame -> (None)": "what was "
-    "evaluated before is evaluated once more",
+    "memmodel/kernel/order/flags.py: (None, set(), 0) if like is None else like._difference(execution) -> "
+    "((None, set(), 0))": "what was evaluated before is evaluated once more",
     "memmodel/kernel/order/readings.py: left and any(left & keys for keys in gone) -> "
     "((any(left & keys for keys in gone)))": "nothing is in an empty set",
     "memmodel/kernel/conflicts/uses.py: not aliased(self.label) -> bool(aliased(self.label))": "an access that shares "

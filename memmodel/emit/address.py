@@ -156,8 +156,8 @@ class Addresses:
         """The width of a register that `inside` names; a name has the width of an address."""
         return 32 if f".reg .b32 {text};" in self.lines else 64
 
-    def map(self, symbol: Sym) -> str:
-        """A tensor map as its generic address."""
+    def generic(self, symbol: Sym) -> str:
+        """A variable as its generic address."""
         return self._generic(symbol, self.memory.root(symbol.name))
 
     def endpoint(self, symbol: Sym) -> str:

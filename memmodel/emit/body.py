@@ -151,7 +151,7 @@ class ThreadBody:
             text = str(initial.value)
             if isinstance(initial.value, str):
                 before = len(self.addresses.lines)
-                text = self.addresses.value(Sym(initial.value), self.registers.width(initial.register), named=True)
+                text = self._begins_with(Sym(initial.value), self.registers.width(initial.register))
                 lines += [(line, None) for line in self.addresses.lines[before:]]
                 del self.addresses.lines[before:]
             if word == "pred":
@@ -159,6 +159,17 @@ class ThreadBody:
             elif word != "b128":
                 lines.append((f"mov.{word} {_register(initial.register)}, {text};", initial.span))
         return lines
+
+    def _begins_with(self, symbol: Sym, width: int) -> str:
+        """The address that a register begins with. Addresses in .const count from its start, so that a thread that
+        does not name .const has the generic one.
+        """
+        in_const = self.addresses.memory.root(symbol.name).space is Space.CONST
+        if in_const and not any(
+            "const" in line.parts for line in self.seat.thread.body if isinstance(line, Instruction)
+        ):
+            return self.addresses.generic(symbol)
+        return self.addresses.value(symbol, width, named=True)
 
     def _lead(self) -> list[Line]:
         """Choose the lane that runs alone, or name the lane that leads."""
@@ -380,7 +391,7 @@ class ThreadBody:
                 items = [self.addresses.endpoint(operand.base), *offsets]
             elif isinstance(operand.base, Sym):
                 base, is_map = operand.base, self.memory.root(operand.base.name).space is not Space.TENSOR
-                items[0] = self.addresses.map(base) if is_map else self.addresses.inside(base, 0, generic=False)
+                items[0] = self.addresses.generic(base) if is_map else self.addresses.inside(base, 0, generic=False)
             return f"[{', '.join(items)}]"
         if isinstance(operand, Vector):
             return f"{{{', '.join(self._operand(element, generic) for element in operand.items)}}}"

@@ -78,6 +78,14 @@ READ, WRITE = Access(Side.READ), Access(Side.WRITE)
 FOUR = ("0", "1", "2", "3")
 
 
+def gets(slots: str) -> tuple[Get, ...]:
+    return tuple(map(Get, slots))
+
+
+SPARSE = (*gets("01"), *gets("45"), *gets("0123"), Get("4"), Const(0))
+"""Half of A, B, C, the metadata, and which threads of four have it."""
+
+
 def steps_of(line: str) -> tuple[Op | WarpOp, ...]:
     """The steps of one instruction. %r0 is register 0, and so on; `s` is a variable in shared memory."""
     text = f""".version 9.3
@@ -279,13 +287,17 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
         )
     ],
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-    "{%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%r0, %r1, %r2, %r3};": [Forget(FOUR)],
+    "{%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%r0, %r1, %r2, %r3};": [
+        Forget(FOUR, gets("0123450123"))
+    ],
     "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-    "{%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r4, %r5}, {%r0, %r1, %r2, %r3}, %r4, 0;": [Forget(FOUR)],
+    "{%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r4, %r5}, {%r0, %r1, %r2, %r3}, %r4, 0;": [Forget(FOUR, SPARSE)],
     "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-    "{%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r4, %r5}, {%r0, %r1, %r2, %r3}, %r4, 0;": [Forget(FOUR)],
+    "{%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r4, %r5}, {%r0, %r1, %r2, %r3}, %r4, 0;": [Forget(FOUR, SPARSE)],
     "movmatrix.sync.aligned.m8n8.trans.b16 %r0, %r1;": [TransposeMatrix("0", Get("1"))],
-    "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32 {%r0, %r1}, {%r2}, {%r3}, {%r0, %r1};": [Forget(("0", "1"))],
+    "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32 {%r0, %r1}, {%r2}, {%r3}, {%r0, %r1};": [
+        Forget(("0", "1"), gets("2301"))
+    ],
     # A has m rows of k elements: stored by columns these are k lines of m elements.
     "wmma.load.a.sync.aligned.row.m8n32k16.shared.bf16 {%r0, %r1}, [s], %r4;": [
         *stride_checks("wmma.load.a", Get("4"), 16, 4),
