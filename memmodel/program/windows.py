@@ -58,6 +58,11 @@ def within(address: Expr, space: str) -> Expr:
     return Apply("eq", (Apply("shr", (address, Const(bits)), U64), Const(start >> bits)), U64)
 
 
+def beyond_local(address: Expr) -> Expr:
+    """1 if an address of .local lies behind the local memory that a thread may have, else 0."""
+    return Apply("ne", (Apply("shr", (address, Const(LOCAL_BITS)), U64), Const(0)), U64)
+
+
 def generic(address: Expr, space: str) -> Expr:
     """The generic address of an address of a state space."""
     start = _start(space)

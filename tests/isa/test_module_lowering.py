@@ -238,11 +238,7 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
     ],
     # The local memory of each thread begins elsewhere.
     "cvta.local.u64 %d1, %d0;": [
-        UndefinedIf(
-            "cvta takes an address in .local memory",
-            u64("eq", u64("eq", u64("shr", u64("add", Get("6"), Get("%own_local")), Const(48)), Const(0x7F7A)),
-                Const(0)),
-        ),
+        UndefinedIf("cvta takes an address in .local memory", u64("ne", u64("shr", Get("6"), Const(26)), Const(0))),
         Assign("7", u64("add", Get("6"), Get("%own_local"))),
     ],
     # All lanes of the mask that have not exited meet; a thread counts for itself.

@@ -36,6 +36,8 @@ def cvta_in_module(call: Call) -> tuple[Op, ...]:
     generic = source if call.word("to") else windows.generic(source, word)
     moved = windows.relative(source, word) if call.word("to") else generic
     outside = _outside(call, generic, "shared::cluster" if word == "shared" else word)
+    if word == Space.LOCAL.value and not call.word("to"):
+        outside = windows.beyond_local(source)
     return (
         UndefinedIf(f"{call.head} takes an address in .{word} memory", outside),
         Assign(call.target(call.operands[0], U64), moved),
