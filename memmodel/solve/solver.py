@@ -47,6 +47,14 @@ class Satisfiable(Enum):
     UNKNOWN = "unknown"
 
 
+def context() -> z3.Context:
+    """A new context, made under `outside`: one that is half made complains when it is freed."""
+    made = z3.Context()
+    # Python may collect garbage in any thread, the one that watches limits too, while another thread is in Z3.
+    z3.Z3_enable_concurrent_dec_ref(made.ref())
+    return made
+
+
 class Solver:
     """A solver over the formulas of one Logic. Constraints added to the Logic later are passed on before each check."""
 
@@ -60,21 +68,19 @@ class Solver:
         self._started = started
         self._defined: set[int] = set()
         self._sent = 0
-        # What Z3 answers depends on the terms that its context has had before: each question has one of its own.
-        with outside(lambda: None):  # a context that is half made complains when it is freed
-            context = z3.Context()
-            # Python may collect garbage in any thread, the one that watches limits too, while another thread is in Z3.
-            z3.Z3_enable_concurrent_dec_ref(context.ref())
-        self._solver = z3.SolverFor("QF_FD", ctx=context)
-        # Clauses that come with every candidate would be simplified again. Signals are Python's to handle.
-        self._solver.set("simplify.delay", 1_000_000, "ctrl_c", False)
         self._model: z3.ModelRef | None = None
         self._terms: dict[int, z3.Ast] = {}  # of literals
         self._kept: dict[int, z3.BoolRef] = {}  # so that Z3 does not free these terms
-        self._bool = z3.BoolSort(context).ast
         self._declared: dict[int, z3.FuncDecl] = {}
-        self._context = context.ref()
-        self._true = z3.BoolVal(True, context).as_ast().value  # equal terms are one object
+        with outside(lambda: None):
+            # What Z3 answers depends on the terms that its context has had before: each question has one of its own.
+            own = context()
+            self._solver = z3.SolverFor("QF_FD", ctx=own)
+            # Clauses that come with every candidate would be simplified again. Signals are Python's to handle.
+            self._solver.set("simplify.delay", 1_000_000, "ctrl_c", False)
+            self._bool = z3.BoolSort(own).ast
+            self._context = own.ref()
+            self._true = z3.BoolVal(True, own).as_ast().value  # equal terms are one object
         self._names = _Names()
         self._known: dict[int, bool] = {}  # truth of formulas in the valuation of `_model`
 
