@@ -274,7 +274,7 @@ def test_the_benchmark_ends_with_a_program_that_is_small_enough(monkeypatch, mod
 def test_the_benchmark_gives_a_search_its_time_by_the_same_clock(monkeypatch, model):
     few_tests(monkeypatch, "isa/MP")
     edit = EDITS["release-write"]
-    found, _ = by_processor({**edit, "size": 0}, Path(model(edit["name"])), 6)
+    found, _ = by_processor({**edit, "size": 0}, Path(model(edit["name"])), 3)
     assert found.bounds
 
 

@@ -97,7 +97,7 @@ def outcomes(question: ProgramQuestion, program: list[int], model: int) -> set[f
         ("ld.shared,st.shared,arrive,wait,fence.acq_rel", (2, 2), ONE_CTA),
         ("ld.weak,st.weak,bar", (2, 2), ONE_CTA),
         ("st.async.release,ld.weak,ld.acquire,ld.alias,st.weak,fence.proxy.alias.release", (2, 2), TWO_CTAS),
-        ("st.async,cp.async,cp.async.wait,cp.async.arrive,ld.shared.weak,wait.acquire", (3, 1), ONE_CTA),
+        ("st.async,cp.async,cp.async.wait,cp.async.arrive,ld.shared.weak,wait.acquire", (2, 1), ONE_CTA),
         ("init,inval,arrive.release,wait.acquire,st.shared.weak,ld.shared.weak", (3, 2), ONE_CTA),
     ],
 )

@@ -43,7 +43,8 @@ def alike(
     """True if two models agree on each axiom and on each of these flags, in every execution with such events in which
     the relations `absent` are empty. ALIASES: no location has two virtual addresses."""
     most = upper_bounds(formulas.graph, labels, absent)
-    bounds = Differences(most, most, _ONE_ADDRESS if ALIASES in absent else frozenset())
+    equal = _ONE_ADDRESS if ALIASES in absent else frozenset()
+    bounds = Differences(most, most, equal, formulas.inclusions)
     matter = [{check.name: check for check in (*it.axioms, *(f for f in it.flags if f.name in flags))} for it in models]
     for name in {*matter[0], *matter[1]}:
         mine, other = matter[0].get(name), matter[1].get(name)

@@ -20,6 +20,7 @@ from memmodel.cat.evaluate.evaluator import Evaluator
 from memmodel.cat.evaluate.graph import ExpressionGraph, Node
 from memmodel.cat.syntax import Check, Model
 from memmodel.errors import InputError, InternalError
+from memmodel.search.judging.inclusion import Inclusions
 
 WorldSet = int
 Members = list[int]
@@ -102,6 +103,7 @@ class ModelSlices:
             for check in model.checks:
                 self._checks[number, check.name] = (self.graph.node(check.body, defined), check)
         self._stages = [max((STAGE.get(name, 0) for name in node.bases), default=0) for node in self.graph.nodes]
+        self.inclusions = Inclusions(self.graph.nodes)
         self._chosen: dict[str, SlicedRows] = {}
         self.start([], lambda name: None)
 
