@@ -15,7 +15,7 @@ from itertools import permutations
 
 from memmodel.base.labels import InitialWrite, Side, side_of
 from memmodel.base.points import Point
-from memmodel.base.rows import Rows, bits, ordered
+from memmodel.base.rows import Rows, bits, closure, ordered
 from memmodel.cat.monotonicity import MORE, effect_of_more
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
@@ -39,6 +39,8 @@ MOST_FENCES = 4
 """Fences of which all orders are tried."""
 MOST_ORDERS = 12
 """Orders of fence.sc that are tried."""
+MOST_COHERENCES = 40
+"""Orders of writes that are tried for one order of fences, those of a part of the writes among them."""
 ORDERS = (CAUSALITY, "tensor-before")
 """The definitions of a model that order two writes."""
 
@@ -63,20 +65,21 @@ def execution_of(model: Model, judge: RunJudge) -> Flags | None:
         if causality is None or ((number or early) and not _in_time(flags, graph, reads)):
             continue
         for ranks in _write_orders(graph, run, causality):
-            relations = {**flags.execution.chosen_relations, "co": _coherence(flags, graph, ranks)}
-            whole = Flags(model, replace(execution, chosen_relations=relations), flags)
+            whole = _with_coherence(flags, _coherence(flags, graph, ranks))
             if all(whole.holds(check) for check in model.axioms) and (not ranks or _in_time(whole, graph, reads)):
+                return whole
+        everything = set(map(id, graph.events.values()))
+        for whole, consistent in _coherent(flags, _forced_coherence(flags, graph, everything)):
+            if consistent and _in_time(whole, graph, reads):
                 return whole
     return None
 
 
 def impossible(model: Model, judge: RunJudge, reads: Sequence[TraceEvent]) -> bool:
-    """True if no order of writes and of fences makes the run an execution: with the order of writes that each execution
-    has, and each order of fences, an axiom fails. `reads`: those whose sources are known.
+    """True if no order of writes and of fences makes the run an execution: with each order of fences, and each order of
+    writes that has in it what each execution has, an axiom fails. `reads`: those whose sources are known.
     """
     graph, run = judge.graph, judge.run
-    effect = effect_of_more(model, "co")
-    axioms = [check for check in model.axioms if effect[check.name] <= MORE]  # more order cannot mend these
     if len(graph.points) > MOST_EVENTS:
         return False
     fences = tuple(graph.fences())
@@ -95,11 +98,57 @@ def impossible(model: Model, judge: RunJudge, reads: Sequence[TraceEvent]) -> bo
         flags = Flags(model, with_fences(execution, ordered(order, related)))
         if flags.relation(CAUSALITY) is None:
             return False
-        co = _forced_coherence(flags, graph, known)
-        whole = Flags(model, replace(execution, chosen_relations={**flags.execution.chosen_relations, "co": co}), flags)
-        if all(whole.holds(check) for check in axioms):
+        if any(True for _ in _coherent(flags, _forced_coherence(flags, graph, known))):
             return False
     return True
+
+
+def _with_coherence(flags: Flags, order: Rows) -> Flags:
+    """The flags of the same execution with an order of writes."""
+    execution = flags.execution
+    return Flags(flags.model, replace(execution, chosen_relations={**execution.chosen_relations, "co": order}), flags)
+
+
+def _coherent(flags: Flags, forced: Rows) -> Iterator[tuple[Flags, bool]]:
+    """The execution with each order of writes that is `forced` or more and satisfies all axioms: True. False beside one
+    of which this is open, because there are too many to try. Pair by pair, neither write is first, or the one, or the
+    other, unless an axiom fails already that more order cannot mend.
+    """
+    model, tried = flags.model, 0
+    effect = effect_of_more(model, "co")
+    hurt = [check for check in model.axioms if effect[check.name] <= MORE]
+    mended = [check for check in model.axioms if not effect[check.name] <= MORE]
+    waiting = [(forced, _unordered_writes(flags.execution, forced))]
+    while waiting:
+        order, pairs = waiting.pop()
+        whole, tried = _with_coherence(flags, order), tried + 1
+        if not all(whole.holds(check) for check in hurt):
+            continue
+        while pairs and (order[pairs[0][0]] >> pairs[0][1] | order[pairs[0][1]] >> pairs[0][0]) & 1:
+            pairs = pairs[1:]
+        if tried > MOST_COHERENCES:
+            yield whole, False
+            return
+        if pairs:
+            (first, second), left = pairs[0], pairs[1:]
+            waiting.append((order, left))
+            for earlier, later in ((first, second), (second, first)):
+                more = list(order)
+                more[earlier] |= 1 << later
+                waiting.append((closure(more), left))
+        elif all(whole.holds(check) for check in mended):
+            yield whole, True
+
+
+def _unordered_writes(execution: Execution, order: Rows) -> list[tuple[int, int]]:
+    """The pairs of writes at one place that an order leaves open."""
+    writes, place = execution.set("W"), execution.relation("loc")
+    return [
+        (write, other)
+        for write in bits(writes)
+        for other in bits(place[write] & writes)
+        if write < other and not (order[write] >> other | order[other] >> write) & 1
+    ]
 
 
 def _forced_coherence(flags: Flags, graph: Graph, reads: Container[int]) -> Rows:
@@ -126,16 +175,7 @@ def _forced_coherence(flags: Flags, graph: Graph, reads: Container[int]) -> Rows
         source = event.partner.source
         if source is not None and id(source) in graph.number:
             rows[graph.number[id(source)]] |= 1 << graph.number[id(event)]
-    changed = True
-    while changed:  # transitive
-        changed = False
-        for write in bits(writes):
-            more = rows[write]
-            for later in bits(rows[write]):
-                more |= rows[later]
-            changed |= more != rows[write]
-            rows[write] = more
-    return rows
+    return closure(rows)
 
 
 def _with_inserted(run: LaunchTrace) -> list[ChosenPair]:

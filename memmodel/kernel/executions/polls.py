@@ -113,7 +113,7 @@ class Polls:
         turns: dict[int, list[Turn]] = {}
         for number, waits in self.polled(run).items():
             ends = [self._ends(event, writes) for event, writes in waits]
-            if (only is not None and number not in only) or None in ends:
+            if (only is not None and number not in only) or None in ends or self._stay(waits):
                 continue
             turns[number] = []
             before: dict[object, list[TraceEvent]] = {}
@@ -132,6 +132,11 @@ class Polls:
                 else:
                     event.source = None
         return turns
+
+    def _stay(self, waits: Iterable[tuple[TraceEvent, object]]) -> bool:
+        """True if some thread is still in its loop at the end of the run: nothing says how that loop ends."""
+        last = {(event.thread, event.block, event.first): event for event, _ in waits}
+        return any(self.leads_back(event, _value(event)) for event in last.values())
 
     def _told_again(
         self, event: TraceEvent, writes: Sequence[PolledWrite], enders: Sequence[PolledWrite]

@@ -161,7 +161,7 @@ class ReadsFrom:
             earlier, following = earlier_writes[place], next_writes[place]
             overwritten = _overwritten(read, accesses[place], decided, later, earlier, following, order)
             excluded = later | overwritten
-            for write in self._other_writes(reads, read, accesses[place]):
+            for write in self._other_writes(run, reads, read, accesses[place]):
                 identity = None if write is None else id(write)
                 if identity in excluded:
                     continue
@@ -182,7 +182,7 @@ class ReadsFrom:
             self._may_stay(run, read, reads, frozenset(), followers, accesses)
 
     def _other_writes(
-        self, reads: Sequence[TraceEvent], read: TraceEvent, accesses: Sequence[TraceEvent]
+        self, run: LaunchTrace, reads: Sequence[TraceEvent], read: TraceEvent, accesses: Sequence[TraceEvent]
     ) -> Iterator[TraceEvent | None]:  # fmt: skip
         """The writes that a read did not return (None: what was there before), but those of its own operation, of
         rounds that are not counted, and those whose value leads a load back to itself.
@@ -193,7 +193,7 @@ class ReadsFrom:
                 continue
             if (None if write is None else key_of(write)) == source_of(read):
                 continue
-            value = _first_value(reads, read) if write is None else value_of(write)
+            value = self._first_value(run, reads, read) if write is None else value_of(write)
             if value is None or is_atomic(read.label) or not self.leads_back(read, value):
                 yield write
 
@@ -252,6 +252,16 @@ class ReadsFrom:
 
     def initial(self, read: TraceEvent) -> int | None:
         return self.polls.initial_of(read)
+
+    def _first_value(self, run: LaunchTrace, reads: Sequence[TraceEvent], read: TraceEvent) -> int | None:
+        """The value before all strong writes, if it is known: what another read of it returned, what a weak write
+        left, or the initial one.
+        """
+        for other in reads:
+            if place_of(other) == place_of(read) and source_of(other) is None and value_of(other) is not None:
+                return value_of(other)
+        weak = weak_writes(run, read)
+        return weak[0].value if weak else self.initial(read)
 
     def note_stay(self, run: LaunchTrace, script: Script) -> None:
         """What follows from a run in which some threads stay in their loops: whether it may end so, and scripts in
@@ -316,8 +326,7 @@ class ReadsFrom:
         """Queue the script in which one more thread stays in the loop around a read, if some value leads back to it."""
         writes = [access for access in accesses[place_of(read)] if side_of(access.label) is Side.WRITE]
         values = [value_of(write) for write in writes if write is not read.partner]
-        weak = weak_writes(run, read)
-        first = weak[0].value if weak else self.initial(read)
+        first = self._first_value(run, reads, read)
         values.append(first)
         if not any(self._leads_back(read, value) for value in values):
             return
@@ -366,14 +375,6 @@ class ReadsFrom:
         if script not in self._queued:
             self._queued.add(script)
             queue.append(script)
-
-
-def _first_value(reads: Sequence[TraceEvent], read: TraceEvent) -> int | None:
-    """What a read of the value before all strong writes returned in this run, if one did."""
-    for other in reads:
-        if place_of(other) == place_of(read) and source_of(other) is None:
-            return value_of(other)
-    return None
 
 
 def _as_before(reads: Collection[TraceEvent], decided_anew: Collection[int]) -> list[ChosenRead]:

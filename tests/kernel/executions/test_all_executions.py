@@ -488,6 +488,43 @@ def test_loops_that_are_waits_in_some_executions_are_judged_as_the_exact_engines
     assert not verdict.exhaustive or seed not in UNSURE
 
 
+PASSED = two(
+    COUNT + DATA + COUNT, "P: ld.relaxed.gpu.global.u32 %r20, [%d0+4];\nsetp.ne.u32 %p3, %r20, 1;\n@%p3 bra P;\n" + DATA
+)
+"""A thread waits for a number that the counter holds for a while. In the first run it comes too late."""
+
+
+def test_what_is_behind_a_loop_is_looked_at_although_a_thread_stays_in_it() -> None:
+    assert {finding.rule for finding in judged(PASSED, 32, 2, "zero").findings} == {"hang", "data-race"}
+
+
+def writes_and_reads(who: int, mine: int, other: int) -> list[str]:
+    """A thread writes a number into the word, and writes `d` if it reads the other thread's number behind its own."""
+    asked = (f"setp.ne.u32 %p5, %r20, {other};", f"@%p5 bra END{who};", f"st.global.u32 [d], {who};")
+    return [f"st.relaxed.gpu.global.u32 [x], {mine};", "ld.relaxed.gpu.global.u32 %r20, [x];", *asked]
+
+
+COUNTED = ["atom.relaxed.gpu.global.add.u32 %r22, [x], 1;"]
+UNTIL = ["P: ld.relaxed.gpu.global.u32 %r21, [x];", "setp.lt.u32 %p5, %r21, 1;", "@%p5 bra P;"]
+
+
+@pytest.mark.parametrize(
+    ("other", "more", "word", "executions"),
+    [
+        pytest.param(7, [], "clean", 4, id="each reads the other's number: no order of the two writes has both"),
+        pytest.param(7, [COUNTED, UNTIL], "clean", 66, id="wrong in no execution, and one was left out: all are run"),
+        pytest.param(6, [COUNTED + UNTIL], "findings", 48, id="5 + 1 is 6: an order that is not that of time"),
+    ],
+)
+def test_writes_of_which_coherence_alone_says_the_order(
+    other: int, more: list[list[str]], word: str, executions: int
+) -> None:
+    litmus, kernel = as_both("order", [writes_and_reads(0, 5, other), writes_and_reads(1, other, 5), *more])
+    verdict = judged(kernel, 1, 2 + len(more), "zero")
+    assert (verdict.word, verdict.explored, verdict.exhaustive) == (word, executions, True)
+    assert races(litmus) is (word == "findings")
+
+
 def enters(who: int, mine: str, other: str, *then: str, fence: str = "") -> list[str]:
     """A thread sets its word, and goes on if the word of the other one is not set."""
     asked = (f"ld.relaxed.gpu.global.u32 %r20, [{other}];", "setp.ne.u32 %p5, %r20, 0;", f"@%p5 bra END{who};")
