@@ -22,7 +22,7 @@ from memmodel.repair.hints import answers, kind
 from memmodel.repair.insertion.rereads import repeated
 from memmodel.repair.judge import TextCounterexample
 from memmodel.why.alter import Alteration, Inserted
-from memmodel.why.changes import Change
+from memmodel.why.changes.situation import Change
 from memmodel.why.diagnose import Diagnosing, Diagnosis
 from memmodel.why.records import Reason
 from memmodel.why.story import execution_of

@@ -28,7 +28,9 @@ from memmodel.referee.evaluate import Ranks
 from memmodel.referee.finals import Finals
 from memmodel.referee.relevance import condition_sources, first_that_holds, is_asked, with_open_reads
 from memmodel.why.alter import Alteration, alter, combined, with_order
-from memmodel.why.changes import Change, Changes
+from memmodel.why.changes import changes_worth_trying
+from memmodel.why.changes.labels import of_strong_accesses
+from memmodel.why.changes.situation import Change, Situation
 from memmodel.why.flow import Flow, is_cyclic
 from memmodel.why.records import Reason
 from memmodel.why.unfold import Chain, Unfolding, closes_on, turned
@@ -156,7 +158,7 @@ class Diagnosing:
         by_pair = self._by_a_pair() if self.flag is None else None
         if by_pair is not None:
             return by_pair
-        changes = Changes(self.execution, self.flow, self.pair, data=self.data, sources=self.sources).all()
+        changes = changes_worth_trying(Situation(self.execution, self.flow, self.pair, self.data, self.sources))
         for tier in (1, 2, 3, 4):
             mine = sorted(
                 (change for change in changes if change.tier <= tier), key=PRICE, reverse=True
@@ -213,7 +215,7 @@ class Diagnosing:
         plain = plain and all(map(self._may_be_strong, self.pair or ()))
         if self.flag is None or self.pair is None or not plain or kind_of(self.flag.name) is not FindingKind.RACE:
             return None
-        change = Changes(self.execution, self.flow, self.pair).strong()
+        change = of_strong_accesses(Situation(self.execution, self.flow, self.pair))
         return change if change is not None and self.ends([change]) else None
 
     def _may_be_strong(self, event: int) -> bool:

@@ -16,7 +16,7 @@ from memmodel.program.ops import CommitGroup, Jump, OnObject, WaitForGroups
 from memmodel.program.uses import assigned
 from memmodel.ptx.vocabulary import Sem
 from memmodel.why.apart import Apart, apart, hand_over, misplaced
-from memmodel.why.changes import Change, is_submit
+from memmodel.why.changes.situation import Change, is_submit
 from memmodel.why.flow import Flow
 from memmodel.why.phases import over_before
 from memmodel.why.records import At, Obstacle, Reason

@@ -15,7 +15,7 @@ from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
 from memmodel.errors import BudgetSpent
 from memmodel.ptx.vocabulary import Proxy
-from memmodel.why.changes import Change
+from memmodel.why.changes.situation import Change
 from memmodel.why.diagnose import Diagnosing, Diagnosis
 from memmodel.why.limited import limited, time_is_over
 from memmodel.why.obstacles import Sentences, at

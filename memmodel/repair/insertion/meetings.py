@@ -20,7 +20,7 @@ from memmodel.repair.edits import Edit
 from memmodel.repair.guided import diagnosis
 from memmodel.repair.insertion.gaps import Opening, gaps
 from memmodel.repair.judge import TextCounterexample
-from memmodel.why.changes import FENCES
+from memmodel.why.changes.synchronization import FENCES
 from memmodel.why.flow import Flow
 from memmodel.why.story import execution_of
 

@@ -1,0 +1,84 @@
+"""Waits for the end of asynchronous accesses, and arrivals beside their signals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memmodel.base.labels import Access, Action, Family, Fence, GroupWait, Mark, Mbarrier, ProxyFence, Signal
+from memmodel.base.rows import bits
+from memmodel.ptx.vocabulary import Scope, Sem
+from memmodel.why.alter import Alteration, Inserted
+from memmodel.why.changes.situation import Change, Situation
+from memmodel.why.records import Reason
+
+
+def of_waits(asked: Situation) -> Iterator[Change]:
+    """Waits for the end of asynchronous accesses, where what comes later could need them."""
+    completes = asked.execution.relation("compl")
+    for event in range(asked.count):
+        label = asked.events[event].label
+        if not (isinstance(label, Access) and label.asynchronous) or (asked.pair and event not in asked.pair):
+            continue
+        issue = asked.flow.in_po(event)
+        signalled = any(isinstance(asked.events[n].label, Signal) for n in bits(completes[event]))
+        mine = asked.events[event].point.thread
+        parts = [n for n in range(asked.count) if asked.flow.issue_of.get(n) == issue and asked.flow.is_memory(n)]
+        own = label.family in (Family.TCGEN_LD, Family.TCGEN_ST)
+        for place in _later(asked, event):
+            core = label.family in (Family.MMA, Family.TCGEN_CP, Family.SHIFT)
+            if not (signalled or core) and asked.events[place].point.thread != mine:
+                continue
+            wait = Inserted(place, GroupWait(label.family))
+            edges = tuple(("compl", part, asked.count) for part in parts)
+            if core:
+                seen = any(completes[part] for part in parts)
+                reason = Reason.NOT_WAITED if seen else Reason.TCGEN05_COMMIT
+                signal = Inserted(issue, Signal(Action.ARRIVE, Scope.CLUSTER, Family.COMMIT), after=True)
+                meets = ("mbarobs", asked.count, asked.count + 1)
+                ends = tuple(("compl", part, asked.count + 1) for part in parts if not asked.in_tensor_memory(part))
+                yield Change(reason, Alteration((), (signal, wait), (*edges, meets, *ends)), event, place, "", 1, 4.0)
+            else:
+                reason = Reason.TCGEN05_WAIT if own else Reason.NOT_WAITED
+                yield Change(reason, Alteration((), (wait,), edges), event, place, "", 1, 3.0)
+
+
+def _later(asked: Situation, event: int) -> list[int]:
+    """The thread-level events before which the end of an asynchronous access may have to be known."""
+    issue = asked.flow.in_po(event)
+    sources = [
+        asked.flow.in_po(link.first) for link in asked.links if asked.po[issue] >> asked.flow.in_po(link.first) & 1
+    ]
+    # What leads to the copy is over before it begins, and cannot wait for it; a write that it reads need not be.
+    earlier = [n for n, row in enumerate(asked.po) if row >> issue & 1]
+    others = [asked.flow.in_po(other) for other in asked.pair or () if other != event]
+    others = [n for n in others if not any(n == before or asked.flow.leads(n, before) for before in earlier)]
+    if asked.pair is None:
+        cell = asked.events[event].point.cell
+        others = [
+            asked.flow.in_po(n)
+            for n in range(asked.count)
+            if n != event and cell and asked.events[n].point.cell == cell
+        ]
+    places = dict.fromkeys(
+        asked.last_of((Mark, Fence, ProxyFence), n, back=True)
+        for n in (*others, *sources)
+        if asked.events[n].point.thread is not None
+    )
+    mine = asked.events[issue].point.thread
+    return [
+        n
+        for n in places
+        if n != issue
+        and not asked.po[n] >> issue & 1
+        and (asked.events[n].point.thread == mine or not asked.flow.surely_leads(n, event))
+    ]
+
+
+def of_signals(asked: Situation) -> Iterator[Change]:
+    """An arrival by the thread itself beside that of its asynchronous operation."""
+    for link in asked.links:
+        if isinstance(asked.events[link.first].label, Signal):
+            issue = asked.flow.in_po(link.first)
+            arrive = Inserted(issue, Mbarrier(Action.ARRIVE, Sem.RELEASE, asked.common_scope(link, issue)), after=True)
+            edges = (("mbarobs", asked.count, link.second),)
+            yield Change(Reason.NOT_TRANSITIVE, Alteration((), (arrive,), edges), link.first, link.second, "", 1, 5.0)

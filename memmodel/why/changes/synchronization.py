@@ -1,0 +1,86 @@
+"""Hand-overs where there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memmodel.base.labels import Barrier, Domain, Fence, GroupWait, Half, Mark, ProxyFence
+from memmodel.base.rows import bits, pairs_of
+from memmodel.why.alter import Alteration, Inserted
+from memmodel.why.changes.situation import Change, Situation
+from memmodel.why.records import Reason
+
+FENCES = (Fence, ProxyFence, Mark, GroupWait)
+"""What may have to stand between an access and the synchronization that is about it."""
+
+_FIRST = 8
+"""Pairs between which a third thread is looked for."""
+
+
+def of_synchronization(asked: Situation) -> Iterator[Change]:
+    """Synchronization where there is none."""
+    pairs = [asked.pair, asked.pair[::-1]] if asked.pair is not None else [*_overtaken(asked), *_early(asked)]
+    about = asked.sources
+    pairs.sort(key=lambda pair: not (about >> pair[0] & 1 or about >> pair[1] & 1 or _tells_nobody(asked, pair[0])))
+    for number, (a, b) in enumerate(pairs):
+        start, end = asked.flow.in_po(a), asked.flow.in_po(b)
+        first, second = asked.events[start].point, asked.events[end].point
+        if first.thread is None or second.thread is None or first.thread == second.thread:
+            continue
+        if asked.flow.surely_leads(b, a):
+            continue  # the order that there is goes the other way
+        yield _meeting(asked, a, b, 10.0 + number / 100)
+        if number < _FIRST:
+            yield from _passed_on(asked, a, b, 9.0 + number / 100)
+
+
+def _tells_nobody(asked: Situation, event: int) -> bool:
+    """True if the thread of an event arrives later on an mbarrier object that no thread tests."""
+    same, tests = asked.execution.relation("samebar"), asked.execution.set("MBTEST")
+    arrivals = asked.po[asked.flow.in_po(event)] & asked.execution.set("ARRIVEON")
+    return any(not same[arrival] & tests for arrival in bits(arrivals))
+
+
+def _meeting(asked: Situation, a: int, b: int, cost: float) -> Change:
+    """A hand-over from one event to another one."""
+    start, end = asked.flow.in_po(a), asked.flow.in_po(b)
+    last = asked.last_of(FENCES, start)
+    later = min(bits(asked.po[last]), key=lambda n: asked.events[n].point.order or 0, default=None)
+    beside = (last, True) if later is None else (later, False)  # behind fences that are put after the last one
+    arrive = Inserted(beside[0], Barrier(Half.ARRIVE, Domain.CTA), after=beside[1])
+    wait = Inserted(asked.last_of(FENCES, end, back=True), Barrier(Half.WAIT, Domain.CTA))
+    edges = [("syncbar", asked.count, asked.count + 1)]
+    if start != a:
+        edges += [("compl", a, asked.count)]
+    return Change(Reason.NO_SYNCHRONIZATION, Alteration((), (arrive, wait), tuple(edges)), a, b, "", 3, cost)
+
+
+def _passed_on(asked: Situation, a: int, b: int, cost: float) -> Iterator[Change]:
+    """Hand-overs inside the CTA of the second access, where the first comes from another CTA: from the last event
+    of each thread there that the first access leads to."""
+    threads: dict[int, list[int]] = {}
+    for number, event in enumerate(asked.events):
+        if event.point.thread is not None and event.point.order is not None and asked.flow.leads(a, number):
+            threads.setdefault(event.point.thread, []).append(number)
+    for thread, reached in threads.items():
+        last = max(reached, key=lambda number: asked.events[number].point.order or 0)
+        elsewhere = thread not in (
+            asked.flow.thread(asked.flow.in_po(a)),
+            asked.flow.thread(asked.flow.in_po(b)),
+        )
+        if elsewhere and asked.in_one_cta(last, b) and not asked.in_one_cta(a, b):
+            yield _meeting(asked, last, b, cost)
+
+
+def _overtaken(asked: Situation) -> list[tuple[int, int]]:
+    """Writes and the reads that read something older."""
+    rf, co = asked.execution.relation("rf"), asked.execution.relation("co")
+    pairs = []
+    for write, read in pairs_of(rf):
+        pairs += [(later, read) for later in bits(co[write])]
+    return pairs
+
+
+def _early(asked: Situation) -> list[tuple[int, int]]:
+    """Reads and the writes that they read."""
+    return [(read, write) for write, read in pairs_of(asked.execution.relation("rf"))]
