@@ -244,6 +244,7 @@ REASONS = (
 KNOWN = {
     "D13-smallest": "each of two warps becomes a warpgroup",
     "D13": "each of two warps becomes a warpgroup",
+    "phase-observed-by-another-warp": "each of two warps becomes a warpgroup",
     "ld-then-mma.thread": "the lanes of a warp are threads, and one of them multiplies",
     "st-to-mma.thread": "the lanes of a warp are threads, and one of them multiplies",
     "relaxed-store-reads-flag-no-fence": "the set-up stores the initial value",
