@@ -7,12 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import compress
 
 Rows = list[int]
 """A relation: `rows[a] >> b & 1` says that a is related to b."""
 
 TILE = 2048
 """Rows and columns that are turned over at once: what a cache of the processor holds."""
+
+DENSE = 4
+"""Of a set with more than one in so many numbers, all numbers are gone through."""
+
+_DIGITS = bytes(digit == ord("1") for digit in range(256))
 
 MANY = 1_000
 FEW_ROWS, FEW_PAIRS = 200, 16
@@ -23,8 +29,11 @@ each event, a relation is inverted pair by pair.
 
 def bits(mask: int) -> list[int]:
     """The members of a set, smallest first."""
-    members = []
-    if mask.bit_count() < 8:
+    members: list[int] = []
+    count, length = mask.bit_count(), mask.bit_length()
+    if count * DENSE > length:
+        return list(compress(range(length), bin(mask)[:1:-1].encode().translate(_DIGITS)))
+    if count < 8:
         while mask:
             low = mask & -mask
             members.append(low.bit_length() - 1)
@@ -155,19 +164,23 @@ def _corner(size: int, step: int) -> int:
 
 
 def compose(left: Sequence[int], right: Sequence[int]) -> Rows:
-    """left ; right. Rows of `left` that are equal are composed once, equal rows of many in `right` joined once."""
+    """left ; right. Rows of `left` that are equal are composed once, equal rows of many in `right` joined once. Of two
+    neighbours in a thread the earlier one is often related to all that the later one is, and to little more."""
     sources = domain(right)
     together: list[tuple[int, int]] = []
     if sources.bit_count() > FEW_ROWS > len(set(right)):
         together = [(_mask(events, len(right)), row) for row, events in _sources(right).items()]
     known: dict[int, int] = {0: 0}
-    composed = []
-    for whole in left:
-        row = whole & sources
+    composed = [0] * len(left)
+    later = behind = 0
+    for event in range(len(left) - 1, -1, -1):
+        row = left[event] & sources
         reached = known.get(row)
         if reached is None:
-            reached = known[row] = _reached(row, right, together)
-        composed.append(reached)
+            done, reached = (0, 0) if later & ~row else (later, behind)
+            reached = known[row] = reached | _reached(row & ~done, right, together)
+        composed[event] = behind = reached
+        later = row
     return composed
 
 

@@ -13,11 +13,13 @@ from memmodel.concrete.execution import Execution, FixedPart
 
 
 class LessEvents(FixedPart):
-    """The fixed part of an execution without some events. `whole`: the execution with them; `gone`: these events;
-    `relations`: those that are chosen, without them."""
+    """The fixed part of an execution without some events. `whole`: the execution with them; `before`: events
+    that it lacks itself; `gone`: all that are left out; `relations`: those that are chosen, without them."""
 
     def __init__(self, whole: Execution, gone: int, relations: dict[str, Rows]) -> None:
-        self.whole, self.gone, self._left = whole, gone, relations
+        self.whole, self._left = whole, relations
+        self.before: int = whole.frame.gone if isinstance(whole.frame, LessEvents) else 0
+        self.gone: int = gone | self.before
         self.events, self.count = whole.events, len(whole.events)
 
     def changed(self, execution: Execution) -> set[str]:

@@ -48,6 +48,19 @@ def test_relations_of_many_events_are_composed_as_pairs(count: int, different: i
     assert set(pairs_of(inverse(rows_of(left, count)))) == {(b, a) for a, b in left}
 
 
+@pytest.mark.parametrize("count", [40, MANY + 30])
+def test_rows_that_contain_the_next_one_are_composed_as_pairs(count: int) -> None:
+    chance = random.Random(count)
+    kept = sum(1 << event for event in range(count) if chance.random() < 0.7)
+    left = [(1 << count) - (2 << event) if chance.random() < 0.8 else kept for event in range(count)]
+    right = [1 << chance.randrange(count) | 1 << chance.randrange(count) for _ in range(count)]
+    expected = [0] * count
+    for event, row in enumerate(left):
+        for step in bits(row):
+            expected[event] |= right[step]
+    assert compose(left, right) == expected
+
+
 @pytest.mark.parametrize("cycle", [False, True])
 def test_a_closure_with_and_without_cycles(cycle: bool) -> None:
     chance = random.Random(7)

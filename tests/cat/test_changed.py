@@ -47,9 +47,7 @@ def test_what_differs(count: int, text: str, data: st.DataObject) -> None:
     )
     graph = graph_of(model.definitions)
     whole = PlainRows(execution, events)
-    some = data.draw(st.sampled_from(range(len(graph.defined) + 1)))  # later ones are evaluated as anywhere else
-    nodes = [*graph.defined[:some]]
-    every = EveryValue(graph.graph, whole, nodes, LargeEvaluator(graph.graph, whole))
+    every = EveryValue(graph.graph, whole, LargeEvaluator(graph.graph, whole))
     evaluator = ChangedEvaluator(graph.graph, PlainRows(less, events & ~gone), every, changed, gone)
     judged = evaluate(model, restricted(less, events & ~gone))
     for number, node in enumerate(graph.defined):

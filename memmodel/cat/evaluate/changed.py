@@ -1,6 +1,6 @@
 """The evaluator of an execution that differs little from one that was evaluated.
 
-In: the values of all nodes in the other execution, the base names that differ, the events that are left out. Out:
+In: the values of nodes in the other execution, the base names that differ, the events that are left out. Out:
 `ChangedEvaluator`. Of a node only those rows are evaluated that may differ: of a composition the rows that lead through
 a changed row or through an event that is left out, of a closure those that reach one. Where no row differs, nothing
 that is made of the node is evaluated.
@@ -10,15 +10,13 @@ A value is that of the other execution without the events that are left out, but
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Container, Iterable, Mapping
 from operator import and_, or_
 
-from memmodel.base.graphs import reached
 from memmodel.base.rows import Rows, bits, inverse
 from memmodel.cat.evaluate.evaluator import Evaluator, Known
 from memmodel.cat.evaluate.graph import ExpressionGraph
-from memmodel.cat.evaluate.large import LargeEvaluator
+from memmodel.cat.evaluate.large import LARGE, LargeEvaluator
 from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of, rows_of, without
 
 Difference = int | dict[int, int] | None
@@ -33,27 +31,46 @@ WHOLE = ("recursion", "member", "order", "self")
 
 
 class EveryValue(Evaluator[Value]):
-    """The values of some nodes in one execution, and of all that these are made of. `known`: an evaluator that has some
-    of them."""
+    """The values of nodes in one execution, each kept from when it is asked for. `known`: an evaluator that has some of
+    them."""
 
-    def __init__(
-        self, graph: ExpressionGraph, algebra: RowAlgebra, roots: Iterable[int], known: LargeEvaluator
-    ) -> None:
+    def __init__(self, graph: ExpressionGraph, algebra: RowAlgebra, known: LargeEvaluator) -> None:
         super().__init__(graph, algebra, known.known)
         self.rows = algebra
-        self.own = frozenset(reached(tuple(roots), lambda number: graph.nodes[number].operands))
         self._inverses: dict[int, Rows] = {}
         self._domains: dict[int, int] = {}
         self._empty: dict[int, bool] = {}
+        self._equal: dict[tuple[int, int], bool] = {}
+        self._one: dict[int, int] = {}
+        """One object of each row: the relations of a model have most of their rows in common."""
+
+    def value(self, number: int) -> Value:
+        if number in self._values:
+            return super().value(number)
+        value = super().value(number)
+        if self.nodes[number].op != "recursion" and not isinstance(value, int):
+            value = self._values[number] = self._with_one_of_each(value)
+        return value
+
+    def _with_one_of_each(self, rows: Rows) -> Rows:
+        one = self._one
+        return rows if self.rows.count <= LARGE else [one.setdefault(row, row) for row in rows]
 
     def inner(self, known: Known[Value]) -> Evaluator[Value]:
         return Evaluator(self.graph, self.algebra, known)
+
+    def equal(self, first: int, second: int) -> bool:
+        """True if two nodes have the same value."""
+        pair = first, second
+        if pair not in self._equal:
+            self._equal[pair] = self.value(first) == self.value(second)
+        return self._equal[pair]
 
     def inverse(self, number: int) -> Rows:
         """The inverse of a relation."""
         rows = self._inverses.get(number)
         if rows is None:
-            rows = self._inverses[number] = inverse(rows_of(self.value(number)))
+            rows = self._inverses[number] = self._with_one_of_each(inverse(rows_of(self.value(number))))
         return rows
 
     def domain(self, number: int) -> int:
@@ -75,18 +92,24 @@ class ChangedEvaluator(LargeEvaluator):
     events of `gone` are left out."""
 
     def __init__(
-        self, graph: ExpressionGraph, algebra: RowAlgebra, other: EveryValue, changed: AbstractSet[str], gone: int
+        self, graph: ExpressionGraph, algebra: RowAlgebra, other: EveryValue, changed: Container[str], gone: int
     ) -> None:
         super().__init__(graph, algebra)
         self._model_graph, self._base, self._changed, self._gone = graph, other, changed, gone
         self._here = (1 << algebra.count) - 1 & ~gone
         self._differences: dict[int, Difference] = {}
 
+    def of(self, algebra: RowAlgebra) -> ChangedEvaluator:
+        """An evaluator of the same execution for another model, which has what is known so far."""
+        other = ChangedEvaluator(self._model_graph, algebra, self._base, self._changed, self._gone)
+        other._values, other._differences = dict(self._values), dict(self._differences)
+        return other
+
     def inner(self, known: Known[Value]) -> Evaluator[Value]:
         return LargeEvaluator(self._model_graph, self.rows, known)
 
     def value(self, number: int) -> Value:
-        if number not in self._base.own or self.nodes[number].op in WHOLE:
+        if self.nodes[number].op in WHOLE:
             return super().value(number)
         value: Value | None = self._values.get(number)
         if value is None:
@@ -95,7 +118,12 @@ class ChangedEvaluator(LargeEvaluator):
 
     def same(self, number: int) -> bool:
         """True if a node has the value of the other execution, but for the events that are left out."""
-        return number in self._base.own and self.difference(number) is None
+        return self.difference(number) is None
+
+    def equal(self, first: int, second: int) -> bool:
+        if self._base.equal(first, second):
+            return self.difference(first) == self.difference(second)
+        return super().equal(first, second)
 
     def known(self, number: int) -> Value | None:
         return self.value(number) if number in self._differences else super().known(number)
@@ -173,11 +201,7 @@ class ChangedEvaluator(LargeEvaluator):
                     return True
             else:
                 inner += self.nodes[at].operands
-        return not all(
-            self._base.is_empty(member)
-            for member in self._base.own
-            if self.nodes[member].op == "member" and self.nodes[member].operands[0] == number
-        )
+        return not all(map(self.rows.is_empty, self._base.members(number)))
 
     def _compared(self, number: int, value: Value) -> Difference:
         """What differs of a node that has this value."""

@@ -56,6 +56,10 @@ class LargeEvaluator(Evaluator[Value]):
         """The value of a node, if it was evaluated and kept."""
         return self._values.get(number)
 
+    def equal(self, first: int, second: int) -> bool:
+        """True if two nodes have the same value."""
+        return self.value(first) == self.value(second)
+
     def drop(self, first: int) -> None:
         """Drop the values of this node and of all that were made later."""
         self._values = {number: value for number, value in self._values.items() if number < first}

@@ -167,9 +167,9 @@ class OtherFlags:
         for reading in self._readings.readings:
             yield reading, self._reported(reading, self._may_report(reading).more, more=True)
 
-    def fewer(self, names: AbstractSet[str]) -> Iterator[tuple[str, FlagPairs]]:
-        """For each reading, what some flags of the default report and those of the reading do not."""
-        for reading in self._readings.readings:
+    def fewer(self, names: AbstractSet[str], readings: Iterable[str] | None = None) -> Iterator[tuple[str, FlagPairs]]:
+        """For each of these readings, what some flags of the default report and those of the reading do not."""
+        for reading in self._readings.readings if readings is None else readings:
             yield reading, self._reported(reading, self._may_report(reading).fewer & names, more=False)
 
     def possible(self, fewer: AbstractSet[str] | None) -> Iterator[str]:
@@ -199,7 +199,10 @@ class OtherFlags:
             pair = difference.default, difference.reading
             if any(self._nodes[node].open for node in pair):
                 return MayReport(set(self._default), set(self._default))
-            parts = apart(*(self._evaluator.value(self._node(node)) for node in pair))
+            nodes = [self._node(node) for node in pair]
+            if self._evaluator.equal(*nodes):
+                continue
+            parts = apart(*map(self._evaluator.value, nodes))
             grows, shrinks = (not self._evaluator.rows.is_empty(part) for part in parts)
             for changes, more, fewer in (
                 (grows, difference.grown, difference.shrunk),
@@ -266,5 +269,5 @@ class OtherFlags:
         known = self._evaluator.known(mine)
         if number != mine and known is not None and mine in self._evaluator.kept:
             self._evaluator.kept |= {number}
-            return mine if self._evaluator.value(number) == known else number
+            return mine if self._evaluator.equal(number, mine) else number
         return number

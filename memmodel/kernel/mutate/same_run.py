@@ -59,6 +59,9 @@ OF_THREADS = (Domain.CTA, Domain.WARP)
 MISCOUNTED = "MBBAD"
 """The updates of mbarrier objects that are undefined, of objects without an init too."""
 
+SMALL = 4_000
+"""Events of a run that is evaluated as a whole as quickly as by what differs from it without much of it."""
+
 
 class SameRun:
     """A judged run of a kernel. `known`: the findings of the kernel; `often`: many mutants will be asked about."""
@@ -78,6 +81,8 @@ class SameRun:
         if often:
             self._whole.keep_every_value()
             flags.keep_every_value()
+        self._near = _Known(frozenset(), 0, self._whole)
+        """The run without what was removed last, if more is removed beside it."""
 
     def only_orders(self, change: Mutation) -> bool:
         """True if a change takes order away and does nothing else. What is wrong with any kernel that is changed so is
@@ -136,6 +141,20 @@ class SameRun:
             self._run.violated_counts(flags, self._events(asked)) - self._uncounted
         )
 
+    def look_from(self, changes: Sequence[Mutation], other: SameRun | None = None) -> None:
+        """More removals will be asked about beside these: evaluate them by what differs from the run without these, if
+        that is much less. `other`: has looked from there."""
+        if other is not None and other._run is self._run:
+            self._near = other._near
+            return
+        if len(self._run.graph.points) <= SMALL:
+            return
+        asked = [it for it in self._reached(changes) if self._has_execution(it)]
+        flags = self._flags(asked)
+        if flags is not None and not flags.by_difference:
+            flags.keep_every_value()
+            self._near = _Known(frozenset(it.instruction.number for it in asked), self._events(asked), flags)
+
     def idle(self, changes: Sequence[Mutation]) -> bool:
         """True if nothing but order is lost without these instructions: nothing is left that tests or updates the
         mbarrier objects which they alone work on."""
@@ -166,7 +185,7 @@ class SameRun:
     def only_run(self, changes: Sequence[Mutation]) -> JudgedRun | None:
         """The run as the one of a kernel with these changes, judged; None if threads of that kernel may do something
         else in it. By the theorem of `docs/kernels-theorem.md` it speaks for every schedule, as far as the conditions
-        hold that the judgement looks at.
+        hold that the judgement looks at. What is missing is not said.
         """
         reached = [it for it in self._reached(changes) if not commits(it.instruction)]
         execution = self._execution(reached) if self.does_the_same(changes) else None
@@ -174,7 +193,9 @@ class SameRun:
             return None
         gone = execution.frame.gone if isinstance(execution.frame, LessEvents) else 0
         run = self._run.as_execution(execution, gone)
-        return JudgedRun(run, run.judgement(self._model, like=self._flags_of_run))
+        known = self._beside(reached)
+        like = known.flags if known.removed else self._flags_of_run
+        return JudgedRun(run, run.judgement(self._model, like=like, explain=False))
 
     def does_the_same(self, changes: Sequence[Mutation]) -> bool:
         """True if threads of a kernel with these changes execute the same in this run."""
@@ -217,7 +238,14 @@ class SameRun:
     def _flags(self, changes: Sequence[Mutation]) -> Flags | None:
         """The flags of the execution that the run is; None if it is none."""
         execution = self._execution(changes)
-        return None if execution is None else Flags(self._model, execution, self._whole)
+        return None if execution is None else Flags(self._model, execution, self._beside(changes).flags)
+
+    def _beside(self, changes: Sequence[Mutation]) -> _Known:
+        """What is known of removals to which these add others, or of the run as it is."""
+        removed = {it.instruction.number for it in changes if it.what == REMOVED}
+        if len(removed) == len(changes) and self._near.removed <= removed:
+            return self._near
+        return _Known(frozenset(), 0, self._whole)
 
     def _execution(self, changes: Sequence[Mutation]) -> Execution | None:
         """The execution of a kernel with these changes that the run is; None if it is none."""
@@ -231,9 +259,12 @@ class SameRun:
                 if not changed:
                     return None
                 labels |= changed
-        execution = self._run.graph.with_labels(self._run.execution, labels) if labels else self._run.execution
-        if removed.events:
-            execution = without(execution, removed.events, {MISCOUNTED: removed.undefined})
+        known = self._beside(changes)
+        execution = known.flags.execution
+        if labels:
+            execution = self._run.graph.with_labels(execution, labels)
+        if removed.events & ~known.events:
+            execution = without(execution, removed.events & ~known.events, {MISCOUNTED: removed.undefined})
         return execution
 
     def _events(self, changes: Sequence[Mutation]) -> int:
@@ -375,6 +406,15 @@ def _labels_of(step: object) -> dict[str, Label]:
     """The labels in the fields of a step."""
     values = ((each.name, getattr(step, each.name)) for each in fields(step)) if is_dataclass(step) else ()
     return {name: value for name, value in values if isinstance(value, LABELS)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The flags of the run without some instructions. `removed`: their numbers; `events`: what they do."""
+
+    removed: frozenset[int]
+    events: int
+    flags: Flags
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,10 @@ from memmodel.kernel.mutate.mutations import Mutation
 from memmodel.kernel.mutate.same_run import SameRun
 from memmodel.kernel.order.verdict import KernelFinding
 
+MANY = 2
+"""A run with so many times the events of the first one, threads that do the same left out, may show what that does
+not."""
+
 
 class SameRuns:
     """The runs of a kernel, for its mutants."""
@@ -25,12 +29,23 @@ class SameRuns:
         known = kernel.verdict.known_keys
         runs = [(it.run, it.judgement.flags) for it in judged]
         self._runs = [SameRun(run, model, flags, known) for run, flags in runs if flags is not None]
-        events = [sum(len(thread.events) for thread in run.run.threads) for run, _ in runs]
-        self._longer = [same for same, count in zip(self._runs, events, strict=True) if count > events[0]]
+        executed = [sum(len(thread.events) for thread in run.run.threads) for run, _ in runs]
+        events = [len(run.graph.points) for run, _ in runs]
+        self._longer = [
+            same
+            for same, count, mine in zip(self._runs, executed, events, strict=True)
+            if count > executed[0] or mine > MANY * events[0]
+        ]
 
     def new_findings(self, changes: Sequence[Mutation]) -> list[KernelFinding]:
-        """What a flag reports of the kernel with these changes in a run in which more is executed than in the first."""
+        """What a flag reports of the kernel with these changes in a run in which more is executed than in the first, or
+        far fewer threads do the same."""
         return next((found for run in self._longer if (found := run.new_findings(*changes))), [])
+
+    def look_from(self, changes: Sequence[Mutation], other: SameRun) -> None:
+        """As `SameRun.look_from`."""
+        for run in self._runs:
+            run.look_from(changes, other)
 
     def cover(self, change: Mutation) -> bool:
         """True if the verdict on the kernel with a change follows from these runs, but for what stays open in them."""

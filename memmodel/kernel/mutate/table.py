@@ -186,4 +186,9 @@ def _shown(work: MutantWork, changes: Sequence[Mutation], same: SameRun | None) 
     work.check_time()
     if bool(work.masking.masked(changes)) or (same is not None and same.shows(changes)):
         return True
-    return bool(work.runs.new_findings(changes))
+    if work.runs.new_findings(changes):
+        return True
+    if same is not None:
+        same.look_from(changes)
+        work.runs.look_from(changes, same)
+    return False

@@ -21,7 +21,7 @@ from memmodel.cat.syntax import Check, Model
 from memmodel.concrete.execution import Execution
 from memmodel.concrete.less_events import LessEvents
 from memmodel.errors import InputError
-from memmodel.kernel.order.frame import RelabelledFrame
+from memmodel.kernel.order.frame import RelabelledFrame, RelabelledNames
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ ASKED = ("synchronizes", "base-causality", "causality", "happens", "conflict", "
 """The definitions that are asked for when the flags have been evaluated."""
 
 
-FEW, MOST = 50, 4_500
+FEW, MOST = 50, 15_000
 """Where at most one of so many events is left out, what differs is less than the whole; executions with more events
 take too much memory for that."""
 
@@ -64,19 +64,22 @@ class Flags:
         self._every: EveryValue | None = None
         self._silent: frozenset[str] = frozenset()
         """The flags that are not raised in the execution that this one differs little from."""
-        if same is not None and same._every is not None and gone.bit_count() * FEW <= len(execution.events):
-            self._silent = same._silent
+        before = execution.frame.before if isinstance(execution.frame, LessEvents) else 0
+        if same is not None and same._every is not None and (gone & ~before).bit_count() * FEW <= len(execution.events):
+            self._silent = same._silent if same.model is model else frozenset()
             self._evaluator: LargeEvaluator = ChangedEvaluator(self._graph, self._rows, same._every, changed, gone)
+        elif same is not None and isinstance(same._evaluator, ChangedEvaluator) and not changed and not gone:
+            self._evaluator = same._evaluator.of(self._rows)
         else:
             self._evaluator = LargeEvaluator(self._graph, self._rows)
-            if same is not None:
+            if same is not None and not isinstance(changed, RelabelledNames):
                 self._evaluator.take_over(same._evaluator, changed, gone)
         self._evaluator.kept = frozenset(self._defined)
         self._names = dict(zip((definition.name for definition in model.definitions), self._defined, strict=True))
         self._asked = [self._names[name] for name in ASKED if name in self._names]
         self._evaluator.left = self._asked
 
-    def _difference(self, other: Execution) -> tuple[Flags | None, set[str], int]:
+    def _difference(self, other: Execution) -> tuple[Flags | None, AbstractSet[str] | RelabelledNames, int]:
         """What is taken over from these flags for another execution: these themselves or nothing, the base names that
         decide something else there, and the events that are left out."""
         frame, mine = other.frame, self.execution.frame
@@ -85,18 +88,19 @@ class Flags:
         if isinstance(frame, LessEvents) and frame.whole.frame is mine:
             return self, _changed(frame.whole, self.execution) | frame.changed(other), frame.gone
         if isinstance(frame, RelabelledFrame) and frame.whole is mine and self._every is not None:
-            nodes = (self._graph.nodes[number] for number in self._every.own)
-            chosen = other.chosen_sets.keys() | other.chosen_relations.keys()
-            names = {(node.name, node.is_set) for node in nodes if node.op == "base" and node.name not in chosen}
-            return self, _changed(other, self.execution) | frame.changed(names), 0
+            return self, RelabelledNames(frame, other, _changed(other, self.execution)), 0
         return None, set(), 0
+
+    @property
+    def by_difference(self) -> bool:
+        """True if these flags are evaluated by what differs from another execution."""
+        return isinstance(self._evaluator, ChangedEvaluator)
 
     def keep_every_value(self) -> None:
         """From now on the flags of executions that differ little from this one are evaluated by what differs. That
         takes the values of all expressions: nothing is done in a very large execution."""
         if self._every is None and len(self.execution.events) <= MOST:
-            nodes = [*self._defined, *map(self._node, self.model.flags)]
-            self._every = EveryValue(self._graph, self._rows, nodes, self._evaluator)
+            self._every = EveryValue(self._graph, self._rows, self._evaluator)
             raised = self.raised()
             self._silent = frozenset(check.name for check in self.model.flags if check.negated) - raised.keys()
 
@@ -137,15 +141,26 @@ class Flags:
     def _node(self, check: Check) -> int:
         return self._graph.node(check.body, self._defined)
 
-    def more_with_readings(self, fewer: AbstractSet[str] = frozenset()) -> list[tuple[str, FlagPairs]]:
-        """For each reading, what its flags report here and those of the default model, which this is, do not. Behind
-        that, as `fewer_with_readings` has it for `fewer`.
-        """
-        return self._other(lambda other: [*other.added_by_readings(), *(other.fewer(fewer) if fewer else ())])
+    def more_with_readings(self) -> list[tuple[str, FlagPairs]]:
+        """For each reading, what its flags report here and those of the default model, which this is, do not."""
+        return self._other(lambda other: list(other.added_by_readings()))
 
-    def fewer_with_readings(self, names: AbstractSet[str]) -> list[tuple[str, FlagPairs]]:
-        """For each reading, what some flags of the default model report here and those of the reading do not."""
-        return self._other(lambda other: list(other.fewer(names)))
+    def fewer_with_readings(
+        self, names: AbstractSet[str], readings: Iterable[str] | None = None
+    ) -> list[tuple[str, FlagPairs]]:
+        """For each of these readings, what some flags of the default model report here and those of the reading do
+        not."""
+        return self._other(lambda other: list(other.fewer(names, readings)))
+
+    def both_with_readings(self, fewer: AbstractSet[str]) -> list[tuple[str, FlagPairs, FlagPairs]]:
+        """For each reading, what its flags report here and those of the default model do not, and the other way, as far
+        as `fewer` names the flags."""
+        return self._other(
+            lambda other: [
+                (name, more, gone)
+                for (name, more), (_, gone) in zip(other.added_by_readings(), other.fewer(fewer), strict=True)
+            ]
+        )
 
     def readings_that_may(self, fewer: AbstractSet[str] | None) -> list[str]:
         """The readings whose flags may report more, by what a reading defines otherwise; or of which some flags may

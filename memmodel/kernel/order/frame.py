@@ -5,7 +5,7 @@ In: events. Out: `KernelFrame`. The meaning is that of the tables of `memmodel.b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -27,8 +27,8 @@ from memmodel.base.labels import (
 from memmodel.base.points import Point
 from memmodel.base.relations import OF_ITS_THREAD, RELATION_ROWS, BaseRelation, Holds
 from memmodel.base.rows import Rows, bits
-from memmodel.base.sets import names_of
-from memmodel.concrete.execution import ConcreteEvent, FixedPart
+from memmodel.base.sets import SET_ROWS, names_of
+from memmodel.concrete.execution import ConcreteEvent, Execution, FixedPart
 from memmodel.kernel.conflicts.uses import aliased, outlives
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
@@ -230,17 +230,25 @@ class RelabelledFrame(KernelFrame):
         points = [point for pair in self._changes for point in pair if row.key is None or row.key(point) is not None]
         return not any(admits is None or admits(point) for admits in (row.domain, row.range) for point in points)
 
-    def changed(self, names: Iterable[tuple[str, bool]]) -> set[str]:
-        """Of some base names, each with whether it is a set, those that are others than in the other frame."""
-        return {
-            name
-            for name, is_set in names
-            if (
-                self.set(name) != self.whole.set(name)
-                if is_set
-                else self.relation(name) is not self.whole.relation(name)
-            )
-        }
+    def changes(self, name: str) -> bool:
+        """True if a base name may decide something else than in the other frame."""
+        if name in SET_ROWS:
+            return self.set(name) != self.whole.set(name)
+        return self.relation(name) is not self.whole.relation(name)
+
+
+class RelabelledNames:
+    """The base names that decide something else in an execution with other labels. `chosen`: those of them that choices
+    decide."""
+
+    def __init__(self, frame: RelabelledFrame, execution: Execution, chosen: Container[str]) -> None:
+        self._frame, self._execution, self._chosen = frame, execution, chosen
+
+    def __contains__(self, name: object) -> bool:
+        assert isinstance(name, str)
+        if name in self._execution.chosen_sets or name in self._execution.chosen_relations:
+            return name in self._chosen
+        return self._frame.changes(name)
 
 
 def _one_address(first: Point, second: Point) -> bool:

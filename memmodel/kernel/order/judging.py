@@ -46,6 +46,8 @@ from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.source import in_lines
 
 AnyAccess = TraceEvent | WeakAccess
+RaisedPair = tuple[str, int, int]
+"""A flag, and two events that it reports."""
 MOST_COMPARED = 12
 """How many similar findings are compared: the one with the shortest way between its accesses is shown."""
 ORDER = "happens"
@@ -54,12 +56,13 @@ ORDER = "happens"
 
 @dataclass(slots=True)
 class Judgement:
-    """What one model says of one run. `late`: warps; a race that this run excludes by chance needs one of them to be
-    late.
+    """What one model says of one run. `raised`: the pairs of events that its flags report, as far as they count;
+    `late`: warps; a race that this run excludes by chance needs one of them to be late.
     """
 
     graph: Graph
     flags: Flags | None = None
+    raised: list[RaisedPair] = field(default_factory=list)
     findings: list[KernelFinding] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
     late: list[tuple[int, int]] = field(default_factory=list)
@@ -124,14 +127,21 @@ class RunJudge:
         return other
 
     def judgement(
-        self, model: Model, chosen: frozenset[int] = frozenset(), like: Flags | None = None, *, explain: bool = True
+        self,
+        model: Model,
+        chosen: frozenset[int] = frozenset(),
+        like: Flags | None = None,
+        *,
+        explain: bool = True,
+        may_rerun: bool = True,
     ) -> Judgement:
         """Findings and open conditions under a model. `like`: flags of another model. `explain`: say what is missing.
+        `may_rerun`: another run may be carried out to compare the values of stores.
 
         `chosen`: the instructions on whose results the run depends. The sources of other strong reads differ between
         executions, so no order follows from them.
         """
-        self._may_rerun = explain
+        self._may_rerun = may_rerun
         judgement = Judgement(self.graph)
         for problem in problems(self.run):
             add(judgement.findings, problem)
@@ -153,8 +163,9 @@ class RunJudge:
             judgement.late = list(dict.fromkeys((thread.cta, thread.warp) for thread in sides))
             for other in reordered(model, flags, self.graph, [(first, second) for _, first, second in by_chance]):
                 also = [pair for pair in self.raised(other) if pair in by_chance]
-                self._report(judgement, other, also, explain=explain)
-        self._report(judgement, flags, raised, explain=explain)
+                self._report(judgement, also, model, other if explain else None)
+        judgement.raised = raised
+        self._report(judgement, raised, model, flags if explain else None)
         judgement.open += [
             f"the model {model.name} does not define {name}: counts and waits were not checked"
             for name in (ORDER, BASE)
@@ -170,11 +181,22 @@ class RunJudge:
         judgement = Judgement(self.graph)
         for problem in problems(self.run):
             add(judgement.findings, problem)
-        self._report(judgement, flags, self.raised(flags), explain=True)
+        self._report(judgement, self.raised(flags), flags.model, flags)
+        return judgement.findings
+
+    def findings_of(self, model: Model, raised: Iterable[RaisedPair]) -> list[KernelFinding]:
+        """The findings of a model whose flags report these pairs of events in this run, in which nothing that orders is
+        a matter of chance. What is missing is not said."""
+        self._may_rerun = False
+        judgement = Judgement(self.graph)
+        for problem in problems(self.run):
+            add(judgement.findings, problem)
+        places = {check.name: place for place, check in enumerate(model.flags)}
+        self._report(judgement, sorted(raised, key=lambda pair: (places[pair[0]], *pair[1:])), model)
         return judgement.findings
 
     def first_shown(
-        self, flags: Flags, raised: AbstractSet[tuple[str, int, int]], known: AbstractSet[FindingKey]
+        self, flags: Flags, raised: AbstractSet[RaisedPair], known: AbstractSet[FindingKey]
     ) -> list[KernelFinding]:
         """What a flag that has something new reports in the one execution that the run is, or in another one of its
         events; of several flags one that is quickly evaluated. `raised`: pairs that are not new; `known`: findings that
@@ -184,7 +206,7 @@ class RunJudge:
         for rule, pairs in flags.each_raised(quick_first=True):
             judgement = Judgement(self.graph)
             new = [pair for pair in self.counting({rule: pairs}) if pair not in raised]
-            self._report(judgement, flags, new, explain=False)
+            self._report(judgement, new, flags.model)
             findings = [finding for finding in judgement.findings if not finding.harmless and finding.key not in known]
             if findings:
                 return findings
@@ -208,11 +230,11 @@ class RunJudge:
             return []
         return late_tests(self.graph, self.run, self.body, before, base)
 
-    def _report(self, judgement: Judgement, flags: Flags, raised: list[tuple[str, int, int]], *, explain: bool) -> None:
-        """Findings for what flags report, one for those that are alike. `explain`: say what is missing."""
-        leads = Ways(self.graph, flags, self.body)
+    def _report(self, judgement: Judgement, raised: list[RaisedPair], model: Model, flags: Flags | None = None) -> None:
+        """Findings for what the flags of a model report, one for those that are alike. `flags`: say what is missing."""
+        leads = None if flags is None else Ways(self.graph, flags, self.body)
         known: dict[object, KernelFinding] = {}
-        rules = {check.name: check.doc for check in flags.model.flags}
+        rules = {check.name: check.doc for check in model.flags}
         for rule, first, right in raised:
             left = right if isinstance(self.graph.points[first].label, InitialWrite) else first
             if self.run.unspecified_parts and any(self._is_unspecified(n) for n in (left, right)):
@@ -230,7 +252,8 @@ class RunJudge:
             if old is not None and (old.count >= MOST_COMPARED or not old.steps):
                 old.count += 1
                 continue
-            finding = self._finding(name, where, leads.missing(rule, left, right) if explain else None, left, right)
+            missing = None if leads is None else leads.missing(rule, left, right)
+            finding = self._finding(name, where, missing, left, right)
             finding.message = message
             if left == right:
                 finding.message = rules.get(rule, "").rstrip(".")
@@ -343,7 +366,7 @@ class RunJudge:
             self._certain_executions[chosen] = replace(self.execution, chosen_relations=relations)
         return self._certain_executions[chosen]
 
-    def _by_chance(self, weaker: Iterable[tuple[str, int, int]]) -> list[str]:
+    def _by_chance(self, weaker: Iterable[RaisedPair]) -> list[str]:
         """The races that only the order of fence.sc or the sources of strong reads of this run exclude."""
         reasons = []
         for rule, first, second in weaker:
@@ -355,11 +378,11 @@ class RunJudge:
         """The lines of some events, in words."""
         return in_lines(sorted({self.body[self.graph.origins[event].at].line for event in events}))
 
-    def raised(self, flags: Flags) -> list[tuple[str, int, int]]:
+    def raised(self, flags: Flags) -> list[RaisedPair]:
         """The events that flags report. An access of a pair counts only against the other access of the pair."""
         return self.counting(flags.raised())
 
-    def counting(self, raised: Mapping[str, Iterable[tuple[int, int]]]) -> list[tuple[str, int, int]]:
+    def counting(self, raised: Mapping[str, Iterable[tuple[int, int]]]) -> list[RaisedPair]:
         """What counts of the pairs that flags report."""
         counting, graph = [], self.graph
         for rule, pairs in raised.items():

@@ -12,7 +12,7 @@ from memmodel.base.labels import InitialWrite
 from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cat.evaluate.large import LARGE
 from memmodel.cat.syntax import Model
-from memmodel.kernel.order.judging import Judgement, RunJudge
+from memmodel.kernel.order.judging import Judgement, RaisedPair, RunJudge
 from memmodel.kernel.order.verdict import KernelFinding, KernelReading, PossibleReadings
 
 SMALL = 2000
@@ -50,9 +50,10 @@ class OtherReadings:
         for number, (name, _, model) in enumerate(self.models):
             if self._asked[number]:
                 self._compared[number] |= defaults.keys()
-                findings = judged.findings
-                if different is None or name in different:
-                    findings = run.judgement(model, chosen, judged.flags, explain=False).findings
+                if different is None:
+                    findings = run.judgement(model, chosen, judged.flags, explain=False, may_rerun=False).findings
+                else:
+                    findings = run.findings_of(model, different[name]) if name in different else judged.findings
                 self._others[number] = {identity(finding): finding for finding in findings} | self._others[number]
         if len(run.execution.events) > SMALL:
             self._choose()
@@ -81,22 +82,30 @@ class OtherReadings:
 
 def _different(
     run: RunJudge, chosen: frozenset[int], judged: Judgement, known: Mapping[str, AbstractSet[object]] | None
-) -> frozenset[str] | None:
-    """The readings whose flags report other pairs of events than the default model's; None where this is not known
-    without asking all of them. Then the model, a reading and the report must speak of the same execution: the run as it
-    is, in which no fence.sc has a place among others, and no source of a strong read is left out.
+) -> dict[str, set[RaisedPair]] | None:
+    """What the flags of readings report, where these are other pairs of events than the default model's; None where
+    this is not known without asking all of them. Then the model, a reading and the report must speak of the same
+    execution: the run as it is, in which no fence.sc has a place among others, and no source of a strong read is left
+    out.
     """
     flags = judged.flags
     if flags is None or flags.model.name != DEFAULT_MODEL or len(run.execution.events) > LARGE:
         return None
     if not run.is_certain(chosen):
         return None
-    rules = {check.name for check in flags.model.flags}
+    rules = {check.name for check in flags.model.flags} if judged.findings else set[str]()
     if known is None or any(not finding.harmless for finding in judged.findings):
-        each = flags.more_with_readings(rules if judged.findings else frozenset())
-        return frozenset(name for name, pairs in each if run.counting(pairs))
-    each = flags.more_with_readings()
-    return frozenset(name for name, pairs in each if not _identities(run, pairs) <= known.get(name, frozenset()))
+        both = flags.both_with_readings(rules)
+    else:
+        news = dict(flags.more_with_readings())
+        news = {name: more for name, more in news.items() if not _identities(run, more) <= known.get(name, frozenset())}
+        both = [(name, news[name], gone) for name, gone in flags.fewer_with_readings(rules, news)] if news else []
+    raised, different = set(judged.raised), dict[str, set[RaisedPair]]()
+    for name, more, fewer in both:
+        added, gone = run.counting(more), run.counting(fewer)
+        if added or gone:
+            different[name] = raised.union(added).difference(gone)
+    return different
 
 
 def _identities(run: RunJudge, pairs: Mapping[str, list[tuple[int, int]]]) -> set[object]:

@@ -571,6 +571,23 @@ def test_what_readings_change_is_found_without_asking_them(body: str) -> None:
             assert not said or name in possible[first is theirs]
 
 
+@pytest.mark.parametrize("known", [None, {}])
+@pytest.mark.parametrize("body", [*BODIES, RELOAD])
+def test_findings_of_readings_follow_from_what_they_report(
+    body: str, known: dict[str, set[object]] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are those of a judgement by the reading itself, in every part."""
+    read = module(body)
+    made = RunJudge(entry(read), run_launch(read, entry(read), launch()))
+    judged = made.judgement(load_model("ptx-9.4"))
+    said = OtherReadings(reading_models(), known)
+    said.look(made, frozenset(), judged)
+    monkeypatch.setattr("memmodel.kernel.order.readings._different", lambda *_: None)
+    asked = OtherReadings(reading_models(), known)
+    asked.look(made, frozenset(), judged)
+    assert said.differences(judged.findings) == asked.differences(judged.findings)
+
+
 @pytest.mark.parametrize(("body", "line"), [
     (copy(), "may depend on D10: D10 dependent has findings in this run; see --readings"),
     (RELOAD, "may depend on D18: D18 read has not all of these findings; see --readings"),

@@ -10,6 +10,7 @@ import pytest
 from helpers.kernel.samples import NEIGHBOUR, entry, launch, module
 
 from memmodel.cat.load import load_model
+from memmodel.concrete.less_events import LessEvents
 from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judge_case
 from memmodel.kernel.check.inputs import reading_models
@@ -17,8 +18,10 @@ from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.mutate.mutants import MutantWork, findings_of_readings
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation, mutations
+from memmodel.kernel.mutate.same_run import SameRun
 from memmodel.kernel.mutate.same_runs import SameRuns
 from memmodel.kernel.mutate.table import mutation_table
+from memmodel.kernel.order.flags import ASKED, Flags
 from memmodel.ptx.module.syntax import PtxFunction, PtxModule
 
 MODEL = load_model("ptx-9.4")
@@ -111,6 +114,41 @@ def sets(changes: list[Mutation]) -> Iterator[tuple[Mutation, ...]]:
     yield from ((change,) for change in changes)
     yield from pairwise(removals)
     yield tuple(removals)
+
+
+@pytest.mark.parametrize("body", [ELECTED, FENCED], ids=["elected", "fenced"])
+def test_what_differs_is_what_an_evaluation_from_nothing_says(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each run with other labels, without one instruction, or without one more than was looked from."""
+    monkeypatch.setattr("memmodel.kernel.mutate.same_run.SMALL", 0)
+    monkeypatch.setattr("memmodel.kernel.order.flags.FEW", 1)
+    read = module(body)
+    kernel = judged(read, entry(read), launch())
+    run = kernel.judged[0].run
+    rules = {check.name for check in MODEL.flags}
+    changes = list(mutations(entry(read), miscounts=False))
+    removals = [change for change in changes if change.what == REMOVED]
+    whole = kernel.judged[0].judgement.flags
+    assert whole is not None
+    compared = beside = 0
+    for first in (None, *removals[:3]):
+        same = SameRun(run, MODEL, whole)
+        with monkeypatch.context() as patch:
+            patch.setattr("memmodel.kernel.order.flags.FEW", len(run.graph.points) + 1)
+            same.look_from([] if first is None else [first])
+        for change in changes if first is None else removals:
+            asked = [change] if first in (None, change) else [first, change]
+            flags = same._flags(asked)
+            if flags is None:
+                continue
+            mine, alone = flags.execution, Flags(MODEL, flags.execution)
+            assert flags.by_difference and flags.raised() == alone.raised()
+            assert all(flags.relation(name) == alone.relation(name) for name in ASKED)
+            assert flags.both_with_readings(rules) == alone.both_with_readings(rules)
+            for _, _, model in READINGS[:: 7 if first is None else len(READINGS)]:
+                assert Flags(model, mine, flags).raised() == Flags(model, mine).raised()
+            compared += 1
+            beside += isinstance(mine.frame, LessEvents) and bool(mine.frame.before)
+    assert compared > len(removals) and beside
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
