@@ -691,7 +691,8 @@ def test_a_reading_says_nothing_of_runs_about_which_it_was_not_asked() -> None:
 def test_no_run_is_made_for_the_name_of_a_race_that_only_a_reading_has() -> None:
     read = module("ld.global.b32 %r10, [%d0];\nst.shared.b32 [%r2], %r10;\n")
     made, model = RunJudge(entry(read), run_launch(read, entry(read), launch(32))), load_model("ptx-9.4")
-    names = [{one.rule for one in made.judgement(model, explain=explain).findings} for explain in (False, True, False)]
+    runs = False, True, False
+    names = [{one.rule for one in made.judgement(model, may_rerun=may).findings} for may in runs]
     assert names == [{"same-store-race"}, {"equal-store-race"}, {"equal-store-race"}]
 
 

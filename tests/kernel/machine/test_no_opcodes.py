@@ -42,7 +42,6 @@ ALLOWED: dict[str, tuple[str, str]] = {
     ),
     "machine/memory.py": ("zero bf16", "values of a launch description"),
     "machine/values/terms.py": ("number b pred", "kinds of terms and of types"),
-    "order/flags.py": ("base", "a kind of nodes of expressions of cat"),
     "order/frame.py": ("po", "a relation of cat"),
     "order/missing_order.py": ("exit inval po", "parts of the names of rules, and a relation of cat"),
     "order/tensor_order.py": ("po", "a relation of cat"),
