@@ -16,11 +16,12 @@ from memmodel.kernel.check.case import KernelCase
 from memmodel.kernel.check.choices import OpenChoices, with_more_choices
 from memmodel.kernel.check.judged_runs import judged_run, ready_run
 from memmodel.kernel.check.so_far import JudgedRun, VerdictSoFar
+from memmodel.kernel.executions.alike_orders import ranks_alike
 from memmodel.kernel.executions.consistent import execution_of, impossible
 from memmodel.kernel.executions.decisions import leaves_out, returns_older, without_rounds
 from memmodel.kernel.executions.others import OtherReads
 from memmodel.kernel.executions.reads_from import ReadsFrom
-from memmodel.kernel.executions.schedules import ALL, atomics, complete, sampled, schedules, with_stores
+from memmodel.kernel.executions.schedules import ALL, atomics, complete, ordered_place, sampled, schedules, with_stores
 from memmodel.kernel.executions.settled_waits import SettledWaits
 from memmodel.kernel.flow.polling import complaints
 from memmodel.kernel.machine.choices.schedule import Schedule
@@ -118,6 +119,10 @@ class OtherExecutions:
         that were met on the way.
         """
         case, report = self.case, self.report
+        number = self._alike_orders(choices)
+        if number:
+            report.verdict.explored, report.verdict.exhaustive = number, True
+            return choices
         before = replace(case.effort)
         choices, number, why = self._all_executions(choices)
         if not number:  # what follows has its own bounds
@@ -167,6 +172,34 @@ class OtherExecutions:
             report.verdict.notes.append(f"these are not all executions: {why}")
         self._with_other_reads(other_reads, choices.chosen)
         return choices
+
+    def _alike_orders(self, choices: OpenChoices) -> int:
+        """Judge one run for all orders of atomic operations in which threads do the same, with the order that all of
+        these have; how many, or 0 if they show less than all executions or something that is not known to be wrong.
+        """
+        case, chosen, first, matter = self.case, choices.chosen, choices.trace, set(choices.chosen)
+        place = ordered_place(first, matter)
+        ranks = None if place is None or case.options.readings else ranks_alike(case.entry, first, place)
+        if ranks is None or ranks.number > max(ALL, case.options.schedules):
+            return 0
+        found, runs = {finding.key for finding in self.report.verdict.findings}, list[JudgedRun]()
+        for order in ranks.orders():
+            run = case.attempt(replace(choices.base, order=((ranks.place, order),)))
+            if isinstance(run, Refused) or run.infeasible or not run.choices.keys() <= first.choices.keys():
+                return 0
+            same = atomics(run, matter) == atomics(first, matter) and not stores_matter(run, matter)
+            if not same or not ranks.loosen(run, order) or case.effort.spent or self.report.may_stop:
+                return 0
+            ready = ready_run(case, run, self.waits, chosen)
+            case.effort.events += len(ready.run.execution.events)
+            runs.append(judged_run(case, ready, chosen))
+            judgement = runs[-1].judgement
+            if not ready.waits_are_sure or judgement.open or {finding.key for finding in judgement.findings} - found:
+                return 0
+        for judged in runs:
+            self.report.executed |= judged.run.run.executed
+            self.report.add(judged, chosen)
+        return len(runs)
 
     def _all_executions(self, choices: OpenChoices) -> tuple[OpenChoices, int, str]:
         """All executions, by what their deciding reads return; how many, or 0 and why these are not all."""

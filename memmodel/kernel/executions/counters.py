@@ -73,7 +73,7 @@ class CounterLoop(NamedTuple):
         before = [arrival for arrival in arrivals if order.ahead(arrival, first)]
         known = {id(arrival) for arrival in before}
         free = [arrival for arrival in arrivals if id(arrival) not in known and not order.before(last, arrival)]
-        if not _strong([*before, *free], last, run):
+        if not strong_together([*before, *free], last, run):
             return None
         for arrival in before:
             base = self.place.joined(base, arrival.given or 0)
@@ -284,7 +284,7 @@ def _sums(base: int, counts: Counter[int], joined: Joined) -> set[int] | None:
     return sums
 
 
-def _strong(arrivals: Sequence[TraceEvent], read: TraceEvent, run: LaunchTrace) -> bool:
+def strong_together(arrivals: Sequence[TraceEvent], read: TraceEvent, run: LaunchTrace) -> bool:
     """True if all arrivals and the read are morally strong with each other, in whatever order."""
     events = [*arrivals, read]
     labels = [event.label for event in events if isinstance(event.label, Access)]

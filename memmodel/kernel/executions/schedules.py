@@ -36,13 +36,28 @@ ALL = 24
 
 def complete(run: LaunchTrace, real: set[int], wanted: int) -> bool:
     """True if schedules differ only in the order of atomic operations, and all of these orders are within the bound."""
-    orders = _orders(run, real)
+    size = prod(_count(threads) for threads in _orders(run, real).values())
+    return _orders_alone(run, real) and size <= max(ALL, wanted)
+
+
+def ordered_place(run: LaunchTrace, real: set[int]) -> tuple[str, int] | None:
+    """The place of atomic operations whose order is the only difference between schedules; None if there is none."""
+    places = _orders(run, real)
+    alone = (
+        _orders_alone(run, real)
+        and not run.cancels
+        and not any(kind is ChoiceKind.LAST_WRITE and number in real for kind, number in run.choices)
+    )
+    return next(iter(places)) if alone and len(places) == 1 else None
+
+
+def _orders_alone(run: LaunchTrace, real: set[int]) -> bool:
+    """True if schedules differ only in the order of atomic operations."""
     only = all(kind in (ChoiceKind.ATOMIC, ChoiceKind.LAST_WRITE) for kind, number in run.choices if number in real)
-    size = prod(_count(threads) for threads in orders.values())
     atomic = not stores_matter(run, real)
     # What asynchronous instructions do has no place in these orders.
     atomic &= real <= {event.at for events in run.atomics.values() for event in events}
-    return only and atomic and not run.elected and size <= max(ALL, wanted)
+    return only and atomic and not run.elected
 
 
 def schedules(entry: PtxFunction, base: Schedule, run: LaunchTrace, real: set[int], wanted: int) -> Iterator[Schedule]:

@@ -231,7 +231,7 @@ def strong(
         if label.side is Side.READ:
             machine.poll(warp.threads[lane], at, block, first)
         event = machine.event(warp.threads[lane], at, label, block.instance.name, first, size)
-        event.known = _around(warp, lane, machine.loops.get(at, ()))
+        event.known = _around(warp, lane, machine.looked_at.get(at, ()))
     event.block, event.first, event.size, event.value = block, first, size, value
     if issue is None:
         machine.reads.number(event, label, block, first, size)

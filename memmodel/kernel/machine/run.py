@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from memmodel.isa.lowered import body_of
 from memmodel.kernel.flow.ahead import looking_ahead
+from memmodel.kernel.flow.dead_results import read_beside
 from memmodel.kernel.flow.paths import landing
 from memmodel.kernel.flow.rounds import looked_at
 from memmodel.kernel.launch import Launch
@@ -74,7 +75,10 @@ class Scheduler:
         polls = schedule.scripted is not None
         self._body = body_of(entry)
         loads = [number for number, does in enumerate(self._body) if does.loads or (polls and does.atomic)]
-        self.machine.loops = {number: slots for number in loads if (slots := looked_at(entry, number))}
+        self.machine.looked_at = {number: slots for number in loads if (slots := looked_at(entry, number))}
+        for number, does in enumerate(self._body):
+            if does.atomic and number not in self.machine.looked_at:
+                self.machine.looked_at[number] = read_beside(entry, number)
         self.machine.schedule, self.machine.reads = schedule, _reads(self.run, schedule)
         self.machine.failing = FailingTests(self.run, schedule.failing)
         self.machine.elect_last = schedule.last_elected

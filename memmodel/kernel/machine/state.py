@@ -65,7 +65,7 @@ class Machine:
         self.strong: dict[Block, dict[int, tuple[int, TraceEvent]]] = {}
         self.order: dict[tuple[str, int], list[int]] = {}
         self.awaits: Mapping[int, frozenset[int]] = {}
-        self.loops: dict[int, tuple[int, ...]] = {}
+        self.looked_at: dict[int, tuple[int, ...]] = {}
         self.twins: dict[object, int] = {}
         self.unstarted: dict[int, tuple[int, int, int]] = {}
         self.cancelling_cluster: int | None = None

@@ -7,10 +7,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from helpers.examples import SEED, seeds
+from helpers.kernel.random_decisions import races
+from helpers.kernel.random_tickets import tickets
 from helpers.kernel.samples import entry, judged, launch, module
 
 from memmodel.base.labels import Side, side_of
 from memmodel.cat.load import load_model
+from memmodel.kernel.check import executions
 from memmodel.kernel.check.case import KernelCase
 from memmodel.kernel.check.choices import _Dependence, _with_unknown_results
 from memmodel.kernel.executions.consistent import weak_writes
@@ -632,3 +636,48 @@ def test_a_run_with_late_warps_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> N
     assert [schedule.slow for schedule in schedules if schedule.slow] == ["slow 0", "slow 1", "slow 2"]
     assert all(schedule.steps for schedule in schedules if schedule.slow or schedule.late)
     assert verdict.word == "undecided" and not any("does not end" in reason for reason in verdict.open)
+
+
+TICKET = """@!%p0 bra MET;
+mov.u32 %r10, %ctaid.x;
+mul.wide.u32 %d1, %r10, 4;
+add.s64 %d1, %d1, %d0;
+st.global.u32 [%d1+64], 5;
+mov.u32 %r11, %nctaid.x;
+atom.{order}.gpu.global.inc.u32 %r12, [%d0], %r11;
+add.s32 %r13, %r11, -1;
+setp.eq.u32 %p2, %r12, %r13;
+selp.u32 %r14, 1, 0, %p2;
+st.shared.u32 [%r2], %r14;
+MET: bar.sync 0;
+ld.shared.u32 %r14, [%r2];
+setp.eq.u32 %p3, %r14, 0;
+@%p3 bra OUT;
+mul.wide.u32 %d1, %r0, 4;
+add.s64 %d1, %d1, %d0;
+ld.global.u32 %r15, [%d1+64];
+OUT:"""
+"""The last CTA reads what all have written."""
+
+
+@pytest.mark.parametrize(("order", "word"), [("acq_rel", "clean"), ("acquire", "findings")])
+def test_one_run_for_all_orders_with_the_same_last_one(order: str, word: str) -> None:
+    """Eight CTAs, of which each may be the last one: 40,320 orders."""
+    verdict = judged(TICKET.format(order=order), 64, 8, "zero")
+    assert (verdict.word, verdict.explored, verdict.exhaustive) == (word, 8, True)
+
+
+WITH_TICKETS = (9, 13, 25, 36, 65)
+"""Seeds of kernels in which a ticket decides, and one run stands for several orders."""
+
+
+@pytest.mark.generated
+@pytest.mark.parametrize("seed", [*WITH_TICKETS, *(seeds(12) if SEED else ())])
+def test_one_run_for_several_orders_finds_what_all_orders_show(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    litmus, kernel, threads = tickets(seed)
+    verdict = judged(kernel, 1, threads, "zero")
+    monkeypatch.setattr(executions, "ranks_alike", lambda *_: None)
+    all_orders = judged(kernel, 1, threads, "zero")
+    assert {finding.key for finding in verdict.findings} == {finding.key for finding in all_orders.findings}, kernel
+    assert any("race" in finding.rule for finding in verdict.findings) is races(litmus), kernel
+    assert verdict.explored < all_orders.explored or seed not in WITH_TICKETS
