@@ -42,6 +42,7 @@ from memmodel.isa.lowered import lowered
 from memmodel.kernel.check.so_far import JudgedRun
 from memmodel.kernel.flow.polling import complaints
 from memmodel.kernel.machine.engines.wgmma import counts_registers
+from memmodel.kernel.mutate.missing_arrivals import Arrivals
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.judging import RunJudge
@@ -140,6 +141,23 @@ class SameRun:
         return bool(self._run.first_shown(flags, self._raised, self._known)) or bool(
             self._run.violated_counts(flags, self._events(asked)) - self._uncounted
         )
+
+    def waits_for_ever(self, changes: Sequence[Mutation]) -> bool:
+        """True if a thread waits for ever with these removals, since too few arrive at an mbarrier object."""
+        reached = self._reached(changes)
+        if any(it.what != REMOVED or not self._counts_for_nothing(it.instruction) for it in reached):
+            return False
+        return self._arrivals.too_few({it.instruction.number for it in reached})
+
+    def _counts_for_nothing(self, instruction: PtxInstruction) -> bool:
+        """True if threads execute the same without an instruction, as long as they do not wait for it."""
+        if any(_action(label) is Action.TEST for label in _labels(instruction)):
+            return self._polls(instruction)
+        return self._used.isdisjoint(lowered(instruction).writes)
+
+    @cached_property
+    def _arrivals(self) -> Arrivals:
+        return Arrivals(self._run.run, self._run.entry)
 
     def look_from(self, changes: Sequence[Mutation], other: SameRun | None = None) -> None:
         """More removals will be asked about beside these: evaluate them by what differs from the run without these, if

@@ -184,6 +184,8 @@ def _stays_broken(
 def _shown(work: MutantWork, changes: Sequence[Mutation], same: SameRun | None) -> bool:
     """True if the run of the kernel shows that something is wrong with these changes. Raises BudgetSpent."""
     work.check_time()
+    if same is not None and same.waits_for_ever(changes):
+        return True
     if bool(work.masking.masked(changes)) or (same is not None and same.shows(changes)):
         return True
     if work.runs.new_findings(changes):
