@@ -120,7 +120,7 @@ class SameRun:
 
     def under(self, model: Model) -> SameRun:
         """The same run, asked of another model."""
-        return SameRun(self._run, model, Flags(model, self._run.execution), self._known, often=False)
+        return SameRun(self._run, model, Flags(model, self._run.execution, self._whole), self._known, often=False)
 
     def new_findings(self, *changes: Mutation) -> list[KernelFinding] | None:
         """What a flag reports in the execution of a kernel with these changes that the run is, and not in the kernel;

@@ -64,10 +64,11 @@ class Flags:
         self._every: EveryValue | None = None
         self._silent: frozenset[str] = frozenset()
         """The flags that are not raised in the execution that this one differs little from."""
-        before = execution.frame.before if isinstance(execution.frame, LessEvents) else 0
-        if same is not None and same._every is not None and (gone & ~before).bit_count() * FEW <= len(execution.events):
+        if same is not None and same._every is not None and _differing(execution, same) * FEW <= len(execution.events):
             self._silent = same._silent if same.model is model else frozenset()
             self._evaluator: LargeEvaluator = ChangedEvaluator(self._graph, self._rows, same._every, changed, gone)
+            if execution is same.execution:
+                self._every = same._every
         elif same is not None and isinstance(same._evaluator, ChangedEvaluator) and not changed and not gone:
             self._evaluator = same._evaluator.of(self._rows)
         else:
@@ -184,6 +185,16 @@ class Flags:
     def inverse(self, rows: Rows) -> Rows:
         """The inverse of a relation."""
         return self._rows.inverse(rows)
+
+
+def _differing(execution: Execution, same: Flags) -> int:
+    """The events that an execution has not, or with other labels, and that of other flags has as they are."""
+    frame = execution.frame
+    if frame is same.execution.frame:
+        return 0
+    if isinstance(frame, LessEvents):
+        return (frame.gone & ~frame.before).bit_count()
+    return frame.relabelled if isinstance(frame, RelabelledFrame) else 0
 
 
 def _changed(execution: Execution, other: Execution) -> set[str]:

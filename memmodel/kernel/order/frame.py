@@ -203,6 +203,7 @@ class RelabelledFrame(KernelFrame):
         super().__init__(events, ranged, whole._same_location)
         self.whole = whole
         self._changes = [(whole.events[number].point, events[number].point) for number in labels]
+        self.relabelled = len(self._changes)
 
     @cached_property
     def _labelled(self) -> dict[str, int]:

@@ -147,6 +147,11 @@ def test_what_differs_is_what_an_evaluation_from_nothing_says(body: str, monkeyp
             for _, _, model in READINGS[:: 7 if first is None else len(READINGS)]:
                 assert Flags(model, mine, flags).raised() == Flags(model, mine).raised()
             compared += 1
+            if first is None and change in removals[:4]:
+                for _, _, model in READINGS[::7]:
+                    own = SameRun(run, model, Flags(model, run.execution), often=False).new_findings(change)
+                    found = same.under(model).new_findings(change)
+                    assert found is not None and own is not None and [it.key for it in found] == [it.key for it in own]
             beside += isinstance(mine.frame, LessEvents) and bool(mine.frame.before)
     assert compared > len(removals) and beside
 
