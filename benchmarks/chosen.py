@@ -1,11 +1,11 @@
-"""Random programs that are worth keeping as tests: together they make the most conditions of some rooms matter.
+"""Programs that are worth keeping as tests: together they make the most conditions of some rooms matter.
 
-    python -m benchmarks.chosen programs|kernels [--count 1000] [--seed 1] [--seconds 600] [--most 4]
+    python -m benchmarks.chosen programs|shipped|kernels [--count 1000] [--seed 1] [--seconds 600] [--most 4]
 
-`programs` are litmus tests that both engines judge alike (rooms encode, events, concrete, enumeration); `kernels` are
-kinds and seeds of `helpers.kernel.exact` (room kernel). Each is judged once, and what it infects is noted
-(`benchmarks.infected`); then those are taken, one after the other, that add the most for the seconds that they take,
-until `--most` seconds are used. Printed are the programs, or the kinds and seeds.
+`programs` are random litmus tests that both engines judge alike (rooms encode, events, concrete, enumeration);
+`shipped` are small shipped ones; `kernels` are kinds and seeds of `helpers.kernel.exact` (room kernel). Each is judged
+once, and what it infects is noted (`benchmarks.infected`); then those are taken, one after the other, that add the most
+for the seconds that they take, until `--most` seconds are used. Printed are the programs, or their names.
 """
 
 from __future__ import annotations
@@ -89,6 +89,27 @@ def programs(count: int, seed: int) -> Iterator[tuple[str, Callable[[], bool]]]:
         yield text, lambda text=text: judged(text)
 
 
+def shipped(count: int, seed: int) -> Iterator[tuple[str, Callable[[], bool]]]:
+    """Questions of the smallest shipped tests, each with what judges it: true if both engines answer as expected."""
+    from helpers import corpus
+
+    corpus.SMALL, corpus.EFFORT = 3000, 200_000
+    files = sorted((ROOT / "litmus").rglob("*.litmus"), key=lambda path: path.stat().st_size)[:count]
+    random.Random(seed).shuffle(files)
+
+    def judged(case: corpus.Case) -> bool:
+        try:
+            return corpus.check_case(case)
+        except Exception as error:
+            print(f"not chosen: {case}: {type(error).__name__}", file=sys.stderr)
+            return False
+
+    for path in files:
+        for case in corpus.cases([str(path.relative_to(ROOT / "litmus").with_suffix(""))]):
+            if case.model == corpus.DEFAULT:
+                yield f"{case.path} {case.number}", lambda case=case: judged(case)
+
+
 def kernels(count: int, seed: int) -> Iterator[tuple[str, Callable[[], bool]]]:
     """Kinds and seeds of small kernels, each with what judges it."""
     from helpers.kernel import exact
@@ -100,8 +121,11 @@ def kernels(count: int, seed: int) -> Iterator[tuple[str, Callable[[], bool]]]:
         yield f"{kind} {number}", lambda judged=judged: judged().answer in ("same", "fewer")
 
 
+ENGINES = ("encode", "events", "concrete", "enumeration")
+
 KINDS = {
-    "programs": (programs, ("encode", "events", "concrete", "enumeration")),
+    "programs": (programs, ENGINES),
+    "shipped": (shipped, ENGINES),
     "kernels": (kernels, ("kernel",)),
 }
 
