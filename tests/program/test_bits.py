@@ -61,6 +61,14 @@ def test_one_operand(op: str, operand: int, type: DataType) -> None:
     assert bits.number(found, is_true) == arith.apply(op, (operand,), type)
 
 
+@pytest.mark.parametrize("op", ["shl", "shr"])
+@examples(60)
+@given(operand=NUMBERS, amount=st.integers(0, 70) | st.integers(0, 2**32 - 1), type=TYPES)
+def test_shifts_by_a_number(op: str, operand: int, amount: int, type: DataType) -> None:
+    found = bits.shift(op, bits.of_number(operand), amount, type)
+    assert bits.number(found, is_true) == arith.apply(op, (operand, amount), type)
+
+
 @examples(60)
 @given(left=NUMBERS, right=NUMBERS, when=st.integers(0, 2), type=TYPES)
 def test_selp(left: int, right: int, when: int, type: DataType) -> None:
