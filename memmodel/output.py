@@ -196,3 +196,8 @@ class RecordFile:
         with suppress(OSError):
             end = self._file.put(self._tail, self._end)
             self._file.cut(end)
+
+
+def few(number: int, what: str) -> str:
+    """A number of things, in words: `2 threads`, `1 thread`."""
+    return f"{number} {what}{'s' if number > 1 else ''}"

@@ -22,7 +22,7 @@ from memmodel.cli.exits import Exit, say, write_json
 from memmodel.cli.options import Seconds, gathered, model_option, parse_budget
 from memmodel.cli.terminal import progress_bar
 from memmodel.errors import InputError
-from memmodel.output import write_text
+from memmodel.output import few, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -252,7 +252,7 @@ def say_bound(steps: Sequence[tuple[Task, Progress]], positive: str, negative: s
     number = len(progress.results)
     if number and task.first_only:
         smallest = progress.results[0]["size"]
-        say(f"{positive}: the smallest programs have {smallest} instructions ({task.vocabulary.text()})")
+        say(f"{positive}: the smallest programs have {few(smallest, 'instruction')} ({task.vocabulary.text()})")
         return
     result = f"{positive}: {number} shape{'s' if number > 1 else ''}" if number else negative
     say(f"{result}, {covered(steps)}")
@@ -263,9 +263,9 @@ def covered(steps: Sequence[tuple[Task, Progress]]) -> str:
 
 
 def reach(progress: Progress, task: Task) -> str:
-    bound = f"{progress.bound} of {task.most}" if progress.bound < task.most else f"{task.most}"
+    bound = f"{progress.bound} of " if progress.bound < task.most else ""
     why = f"; {progress.reason}" if progress.reason else ""
-    return f"up to {bound} instructions ({task.vocabulary.text()}){why}"
+    return f"up to {bound}{few(task.most, 'instruction')} ({task.vocabulary.text()}){why}"
 
 
 def say_resume(progress: Progress, resume: str | None) -> None:

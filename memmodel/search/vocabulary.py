@@ -14,6 +14,7 @@ from functools import cache
 from memmodel.errors import InputError, nearest
 from memmodel.isa.rows.ingredients import Form, Ingredient
 from memmodel.isa.searched import SEARCHED
+from memmodel.output import few
 from memmodel.ptx.vocabulary import Scope
 
 SCOPES = tuple(scope.name.lower() for scope in Scope)
@@ -64,12 +65,8 @@ class Vocabulary:
     @property
     def room(self) -> str:
         """How large programs are, where they run, and whether some are left out, in words."""
-        room = f"up to {_few(self.threads, 'thread')} and {_few(self.locations, 'place')} of a kind"
+        room = f"up to {few(self.threads, 'thread')} and {few(self.locations, 'place')} of a kind"
         return f"{room}, placed by {', '.join(self.spread)}, {'idle instructions too' if self.idle else 'none idle'}"
-
-
-def _few(number: int, what: str) -> str:
-    return f"{number} {what}{'s' if number > 1 else ''}"
 
 
 @cache

@@ -16,6 +16,7 @@ from typing import Any
 
 from memmodel.batch import plan
 from memmodel.errors import BudgetSpent
+from memmodel.output import few
 from memmodel.search.edits.comparing import MORE_EFFORT
 from memmodel.search.edits.tasks import SearchedPair, ShrinkTask, SuiteTask, VariantTask
 from memmodel.search.solving.task import SolvingTask
@@ -64,7 +65,7 @@ class WhatDiffers:
         for words, size in self.bounds.items():
             programs.setdefault((-size, words.room), []).append(words)
         every = [
-            f"every program up to {-size} instructions among {names(words.words for words in same)} ({room})"
+            f"every program up to {few(-size, 'instruction')} among {names(words.words for words in same)} ({room})"
             for (size, room), same in sorted(programs.items(), key=lambda item: item[0])
         ]
         return "; ".join([*self.covered, *every])
@@ -138,7 +139,7 @@ def chosen_programs(
                 return
             if size >= (differences.size or _LARGEST_SOLVED + 1) or differences.bounds.get(words, 0) >= size:
                 continue
-            report(f"programs of {size} instructions of {', '.join(words.words)}")
+            report(f"programs of {few(size, 'instruction')} of {', '.join(words.words)}")
             task = SolvingTask(sides.first, sides.second, words, size, sides.outcomes, sides.old)
             progress = run(task, where, first=size, seconds=until - monotonic(), open_after=True)
             differences.results += progress.results

@@ -90,11 +90,12 @@ class ChosenWords:
     def __init__(self, agree_on: Callable[[frozenset[Label], frozenset[str]], bool], named: Collection[str]) -> None:
         self._agree_on, self._placing = agree_on, _placing(named)
         self._every = every_word(self._placing.scopes)
+        self._sets = sets_of_words(self._every, self._disagree)
 
     @cached_property
     def first(self) -> list[Vocabulary]:
-        """Those words, then these with what hands places over and all semantics of their accesses; none if no word
-        shows the difference."""
+        """Those words; with a word that a tile hands over; with what hands places over and all semantics of their
+        accesses. None if no word shows the difference."""
         return [spelt_out(words, self._placing) for words in self._first]
 
     @cached_property
@@ -103,22 +104,33 @@ class ChosenWords:
         if not self._first:
             return []
         near = self._first[0]
-        sets = islice(sets_of_words(self._every, self._disagree), 1, 1 + _OTHERS)
-        others = [_near(_with_kin(words, self._every), self._disagree) for words in sets]
+        sets = [*self._begun[1:], *islice(self._sets, _OTHERS + 1 - len(self._begun))]
+        others = [near for words in sets for near in _near(_with_kin(words, self._every), self._disagree)]
         if any(_ingredient(word).whole_tiles for word in near):
             others.insert(0, reached((*near, *_handed(near), _BRIDGE)))
-        if flagged := by_flags(near):
-            others.insert(0, flagged)
         return [spelt_out(words, self._placing) for words in dict.fromkeys(others) if words not in self._first]
 
     @cached_property
+    def _begun(self) -> list[tuple[str, ...]]:
+        """The first set of words; where a tile may hand a word over, which takes more words, and where the second set
+        reaches fewer, that one before it."""
+        sets = list(islice(self._sets, 1))
+        if any(by_flags(reached(words)) for words in sets):
+            sets += islice(self._sets, 1)
+        return sorted(sets, key=lambda words: len(reached(words)))
+
+    @cached_property
     def _first(self) -> list[tuple[str, ...]]:
-        least = least_words(self._every, self._disagree)
-        if least is None:
-            return []
-        near = _near(least, self._disagree)
+        near = [words for least in self._begun[:1] for words in _near(least, self._disagree)]
+        flagged = [words for some in near for words in by_flags(some)]
+        return list(dict.fromkeys((*near, *flagged, *map(self._spelt, near))))
+
+    def _spelt(self, near: tuple[str, ...]) -> tuple[str, ...]:
+        """The words with what hands places over, and all semantics of their accesses."""
         spelt = [word for word in self._every if any(_is_kin(word, other) for other in near)]
-        return list(dict.fromkeys((near, reached((*near, *_handed(near), *spelt)))))
+        aliased = {_ingredient(word).places for word in near if _at_first_address(word)}
+        every = reached((*near, *_handed(near), *spelt))
+        return tuple(word for word in every if not _at_first_address(word) or _ingredient(word).places in aliased)
 
     @cached_property
     def agree_on_all(self) -> bool:
@@ -136,15 +148,15 @@ def _handed(words: Iterable[str]) -> list[str]:
     return [word for kind in _kinds(words) for word in _HANDED_OVER.get(kind, ())]
 
 
-def by_flags(words: Sequence[str]) -> tuple[str, ...]:
-    """The words with a word in global memory that a tile hands over; none if no fence can do so, or a word is there."""
+def by_flags(words: Sequence[str]) -> list[tuple[str, ...]]:
+    """For each class of tiles the words with a word in global memory that such a tile hands over; none if no fence can
+    do so, or a word is there."""
     kinds = {kind for word in words for kind in _ingredient(word).places}
-    flags = [word for kind in _FLAGS if kind in kinds for word in _FLAGS[kind]]
-    if GLOBAL in kinds or not flags or not any(word in _ORDERING for word in words):
-        return ()
+    if GLOBAL in kinds or not any(word in _ORDERING for word in words):
+        return []
     weak = {word for kind in _FLAGS for word in _ACCESSES[kind]}
-    wanted = {*words, *flags, *_ACCESSES[GLOBAL]} - weak
-    return tuple(word for word in every_word() if word in wanted)
+    wanted = [{*words, *flags, *_ACCESSES[GLOBAL]} - weak for kind, flags in _FLAGS.items() if kind in kinds]
+    return [tuple(word for word in every_word() if word in some) for some in wanted]
 
 
 def _with_kin(words: tuple[str, ...], every: Sequence[str]) -> tuple[str, ...]:
@@ -153,19 +165,31 @@ def _with_kin(words: tuple[str, ...], every: Sequence[str]) -> tuple[str, ...]:
     return (*words, *(word for word in every if any(_is_kin(word, other) for other in objects) and word not in words))
 
 
-def _near(least: tuple[str, ...], disagree: Disagree) -> tuple[str, ...]:
+def _near(least: tuple[str, ...], disagree: Disagree) -> list[tuple[str, ...]]:
     """The words with what they need to show something."""
-    near = _with_aliases(reached(least))
+    reach = near = reached(least)
     own = tuple(word for word in near if _ingredient(word).places != GLOBAL)
     if any(kind != OBJECT for word in own for kind in _ingredient(word).places) and disagree(own):
-        return own  # of two places where something is seen, the one that the other words need
-    return near
+        near = own  # of two places where something is seen, the one that the other words need
+    if any(map(_at_first_address, reach)):
+        return [words for words in _by_aliases(near, least) if disagree(words)] or [_with_aliases(near)]
+    return [near]
 
 
-def _with_aliases(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The words, and if one is an access through another address, all of these so: labels do not tell places apart."""
-    if not any(_at_first_address(word) for word in words):
-        return words
+def _by_aliases(near: Sequence[str], least: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """For each class of places the words with accesses of that class alone, through both addresses of a place: labels
+    do not tell the classes apart."""
+    seen = {word for accesses in _ACCESSES.values() for word in accesses}
+    signals = {word for word in least if _ingredient(word).places == OBJECT}
+    others = {word for word in near if word not in seen - signals and not _at_first_address(word)}
+    for kind in _kinds(near):
+        words = _with_aliases((*others, *_ACCESSES[kind]))
+        if any(map(_at_first_address, words)):
+            yield words
+
+
+def _with_aliases(words: Collection[str]) -> tuple[str, ...]:
+    """The words with each access through the other address of its place."""
     return tuple(word for word in every_word() if word in words or _at_first_address(word) in words)
 
 
@@ -182,7 +206,8 @@ def _is_kin(word: str, other: str) -> bool:
     mine, its = _ingredient(word), _ingredient(other)
     if its.fence:
         return mine.fence and mine.name.startswith(f"{its.name}.")
-    return its.name == mine.name or (its.declares == mine.declares and ALIASES in brought(word) & brought(other))
+    same = its.places == mine.places and its.declares == mine.declares
+    return its.name == mine.name or (same and ALIASES in brought(word) & brought(other))
 
 
 def _placing(named: Collection[str]) -> Placing:
