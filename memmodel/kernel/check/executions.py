@@ -20,7 +20,7 @@ from memmodel.kernel.executions.alike_orders import ranks_alike
 from memmodel.kernel.executions.consistent import execution_of, impossible
 from memmodel.kernel.executions.decisions import leaves_out, returns_older, without_rounds
 from memmodel.kernel.executions.others import OtherReads
-from memmodel.kernel.executions.reads_from import ReadsFrom
+from memmodel.kernel.executions.reads_from import ReadsFrom, Script
 from memmodel.kernel.executions.schedules import ALL, atomics, complete, ordered_place, sampled, schedules, with_stores
 from memmodel.kernel.executions.settled_waits import SettledWaits
 from memmodel.kernel.flow.polling import complaints
@@ -226,7 +226,7 @@ class OtherExecutions:
         for script in search.next():
             if self.report.may_stop:
                 search.why_not = search.why_not or "a finding is enough"
-            few = case.effort.events - before <= SMALL
+            few = case.effort.events - before <= SMALL and not search.passed_over
             enough = number >= (MOST_EXECUTIONS if few else SOME_EXECUTIONS) and number >= wanted
             if enough or search.left > max(MOST_WAITING, wanted) or case.effort.spent:
                 search.why_not = search.why_not or f"there are more than {number}"
@@ -247,15 +247,10 @@ class OtherExecutions:
                 break
             if run.conflict:  # two atomic operations come right after one write: there is no such execution
                 continue
-            if run.infeasible or len(search.reads(run)) > MOST_READS:
-                search.why_not = "the operations of an execution could not be performed in its order"
-                break
-            if leaves_out(run, search.reads(run)):
-                search.why_not = "rounds of a loop in which something is decided were left out"
-                break
-            if not search.follows(run, script):
-                search.why_not = "a run did not follow its decisions"
-                break
+            passed_over = _passed_over(search, run, script)
+            if passed_over:
+                search.passed_over = search.passed_over or passed_over
+                continue
             if search.ends_earlier(run, script):
                 continue
             if any(choice.never for choice in script):
@@ -267,6 +262,7 @@ class OtherExecutions:
             elif search.is_new(run):
                 number += 1
                 self._judge_reads(search, run, chosen)
+        search.why_not = search.why_not or search.passed_over
         return choices, False, number
 
     def _judge_reads(self, search: ReadsFrom, run: LaunchTrace, chosen: frozenset[int]) -> None:
@@ -285,7 +281,8 @@ class OtherExecutions:
         judgement = judged_run(case, ready, chosen).judgement
         serious = any(not finding.harmless for finding in judgement.findings)
         if not ready.waits_are_sure or judgement.open or serious:
-            search.why_not = search.why_not or self._weak(search, run, chosen)
+            why = self._weak(search, run, chosen)
+            search.passed_over = search.passed_over or why
         elif {finding.key for finding in judgement.findings} - {finding.key for finding in report.verdict.findings}:
             self._weak(search, run, chosen)  # harmless: whether the run is an execution may stay open
         # Where nothing races, causality says what a weak load returns, and the run keeps to it. An order of fence.sc
@@ -405,6 +402,18 @@ class OtherExecutions:
             yield replace(base, late=late, starves=True)
         for seed in range(UNEVEN):
             yield replace(base, slow=f"slow {seed}")
+
+
+def _passed_over(search: ReadsFrom, run: LaunchTrace, script: Script) -> str:
+    """Why a run is not looked at: it is not known to be the one of the script, or threads poll for too long."""
+    reads = search.reads(run)
+    if run.infeasible:
+        return "the operations of an execution could not be performed in its order"
+    if len(reads) > MOST_READS:
+        return f"there are some with more than {MOST_READS} reads that decide"
+    if leaves_out(run, reads):
+        return "rounds of a loop in which something is decided were left out"
+    return "" if search.follows(run, script) else "a run did not follow its decisions"
 
 
 def _steps(first: LaunchTrace) -> int:

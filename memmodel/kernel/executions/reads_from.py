@@ -59,7 +59,9 @@ class ReadsFrom:
     waits: frozenset[int]
     earliest: bool = True
     why_not: str = ""
-    """Why these are not all executions."""
+    """Why these are not all executions: nothing more is run."""
+    passed_over: str = ""
+    """Why a run was not looked at. Others are, for what may be wrong in them."""
     left_out: bool = False
     """True if an execution was left out because another run has less order."""
     no_execution: bool = False

@@ -525,6 +525,30 @@ def test_writes_of_which_coherence_alone_says_the_order(
     assert races(litmus) is (word == "findings")
 
 
+def peterson(who: int, first: str = "fence.sc.gpu;", second: str = "fence.sc.gpu;") -> list[str]:
+    """Peterson's lock: [x] and [y] say who wants to enter, [e] who lets the other one go first."""
+    mine, other = ("[x]", "[y]")[:: 1 if who == 0 else -1]
+    wants = (f"st.relaxed.gpu.global.u32 {mine}, 1;", first, f"st.relaxed.gpu.global.u32 [e], {1 - who};", second)
+    load, store = "ld.acquire.gpu.global.u32 %r20,", f"st.release.gpu.global.u32 {mine}, 0;"
+    entered = (f"W{who}: {load} {other};", "setp.eq.u32 %p5, %r20, 0;", f"@%p5 bra C{who};")
+    waits = (f"{load} [e];", f"setp.eq.u32 %p6, %r20, {1 - who};", f"@%p6 bra W{who};", f"C{who}:")
+    return [*wants, *entered, *waits, "ld.global.u32 %r22, [d];", "st.global.u32 [d], %r22;", store]
+
+
+@pytest.mark.parametrize(
+    ("fences", "words"),
+    [
+        pytest.param({}, ("explored", "clean"), id="a fence behind each store"),
+        pytest.param({"first": ""}, ("findings",), id="none between the stores: coherence orders nothing else"),
+        pytest.param({"second": ""}, ("findings",), id="none before the loads"),
+    ],
+)
+def test_threads_that_poll_two_words(fences: dict[str, str], words: tuple[str, ...]) -> None:
+    """Rounds of a loop that reads two words are decisions: runs with many of them are passed over, others are not."""
+    _, kernel = as_both("peterson", [peterson(0, **fences), peterson(1)])
+    assert judged(kernel, 1, 2, "zero", first=True).word in words
+
+
 def enters(who: int, mine: str, other: str, *then: str, fence: str = "") -> list[str]:
     """A thread sets its word, and goes on if the word of the other one is not set."""
     asked = (f"ld.relaxed.gpu.global.u32 %r20, [{other}];", "setp.ne.u32 %p5, %r20, 0;", f"@%p5 bra END{who};")
