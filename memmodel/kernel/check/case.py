@@ -35,7 +35,7 @@ class CheckOptions:
     `any_trips`: say whether the verdict holds beyond the launch; `by_proof`: without judging other launches.
     `unwritten`: find reads of shared memory that nothing writes. `depends`: say on which readings the verdict may
     depend, if none is asked. `by_instruction`: report each instruction that takes part in a race; otherwise one of
-    those that are alike.
+    those that are alike. `explain`: say what is missing between the accesses of a finding.
     """
 
     schedules: int = 8
@@ -54,6 +54,7 @@ class CheckOptions:
     by_instruction: bool = False
     depends: bool = False
     before_model: bool = False
+    explain: bool = True
     known_to: Mapping[str, AbstractSet[object]] | None = None
 
 

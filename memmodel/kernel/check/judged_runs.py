@@ -28,6 +28,6 @@ def ready_run(case: KernelCase, trace: LaunchTrace, waits: SettledWaits, chosen:
 def judged_run(case: KernelCase, ready: ReadyRun, chosen: frozenset[int]) -> JudgedRun:
     """The judgement of a run by the model."""
     started = process_time()
-    judgement = ready.run.judgement(case.model, chosen)
+    judgement = ready.run.judgement(case.model, chosen, explain=case.options.explain)
     case.effort.add_seconds("order", started)
     return JudgedRun(ready.run, judgement)

@@ -114,8 +114,9 @@ class MutantWork:
         """
         known, early = self.base.known_keys, self.before_model
         options = CheckOptions(
-            SCHEDULES, until_finding=True, known=known, readings=self.readings, before_model=early, known_to=self.known
-        )
+            SCHEDULES, until_finding=True, known=known, readings=self.readings, before_model=early,
+            known_to=self.known, explain=False,
+        )  # fmt: skip
         collect_what_has_grown()
         case, budget = KernelCase(self.module, mutant, self.launch, self.model, options), self.left()
         with Limits(available(budget)):

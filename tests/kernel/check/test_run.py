@@ -586,6 +586,9 @@ def test_findings_of_readings_follow_from_what_they_report(
     asked = OtherReadings(reading_models(), known)
     asked.look(made, frozenset(), judged)
     assert said.differences(judged.findings) == asked.differences(judged.findings)
+    brief = made.judgement(load_model("ptx-9.4"), explain=False)
+    assert [(it.key, it.count) for it in brief.findings] == [(it.key, it.count) for it in judged.findings]
+    assert brief.open == judged.open
 
 
 @pytest.mark.parametrize(("body", "line"), [
