@@ -244,7 +244,8 @@ def test_choices_are_explored() -> None:
     few = judged(
         TICKET + "setp.eq.u32 %p3, %r10, 0;\n@%p3 bra X;\nfence.acq_rel.cta;\nX:", init="zero", threads=1, ctas=3
     )
-    assert few.word == "clean" and few.explored == 6 and few.exhaustive
+    # Only which CTA gets the first ticket matters: the other two do the same.
+    assert few.word == "clean" and few.explored == 3 and few.exhaustive
     assert judged(TICKET + BRANCH, init="zero", threads=1, ctas=2).word == "clean"
     assert judged(TICKET + BRANCH, init="zero", threads=1, ctas=3).word == "findings"
     lanes = judged("activemask.b32 %r9;\nsetp.eq.u32 %p3, %r9, 1;\n@%p3 bra X;\nfence.acq_rel.cta;\nX:", threads=32)
