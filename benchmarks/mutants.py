@@ -106,6 +106,26 @@ ARGUED = {
     "memmodel/enumeration/orders.py: down | up -> (up)": "which orders are tried first",
     "memmodel/enumeration/problem.py: frozenset() if grounded else constants(lowered) | asked_constants(lowered) -> "
     "(constants(lowered) | asked_constants(lowered))": "no values are put in where they are grounded",
+    "memmodel/enumeration/problem.py: first.proxy is Proxy.GENERIC -> (first.proxy is not Proxy.GENERIC)": "more loops "
+    "count as ones that may race, and a failed round of each is kept",
+    "memmodel/enumeration/problem.py: a.instance == b.instance and a.first < b.end and b.first < a.end -> "
+    "((a.first < b.end) and (b.first < a.end))": "more loops count as ones that may race",
+    "memmodel/enumeration/problem.py: not isinstance(record, AccessRecord) or record.access.side is not side -> "
+    "((not isinstance(record, AccessRecord)))": "more loops count as ones that may race",
+    "memmodel/enumeration/problem.py: not (loop.spins and loop.reads) or loop.last in runner.racing_loops -> "
+    "((loop.last in runner.racing_loops))": "a round is asked about races only if its loop spins",
+    "memmodel/enumeration/estimate.py: not isinstance(part, SignalPart) -> bool(isinstance(part, SignalPart))": "which "
+    "engine is asked",
+    "memmodel/enumeration/estimate.py: reads if is_read else writes -> (reads)": "which engine is asked",
+    "memmodel/enumeration/skeleton.py: len(self.fences) > MAX_FENCES -> (len(self.fences) >= MAX_FENCES)": "how many "
+    "fences are tried",
+    "memmodel/encode/boundaries.py: edges.extent.instance == instance and edges.has(at) -> ((edges.has(at)))": "where "
+    "another variable is cut, this one may be cut, too: finer cells hold the same bytes",
+    "memmodel/encode/object_phases.py: i < j -> (i >= j)": "where a search begins",
+    "memmodel/encode/object_phases.py: max(self.phase[i]) <= min(self.phase[j]) -> "
+    "(max(self.phase[i]) < min(self.phase[j]))": "what is required then holds already",
+    "memmodel/events/builder.py: len(choices) > MAX_PLACES -> (len(choices) >= MAX_PLACES)": "how many places are "
+    "tried",
     "memmodel/events/builder.py: self._depth < _DEEP -> (self._depth <= _DEEP)": "how deep a value is looked up before "
     "it is left to the solver: a bound for Python's stack",
     "memmodel/events/knowledge.py: depth < merged.get(value, depth + 1) and (depth <= self.most_writes or not "
