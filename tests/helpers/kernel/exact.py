@@ -146,6 +146,11 @@ EXPLAINED = (
         ("wrong clean",),
         "what is read before tcgen05.alloc writes its address is 0, as the first column of the kernel",
     ),
+    (
+        r"@!?%\w+ ld\.\S+ (%\w+), \[\w+\];(?s:.*)tcgen05\.\S+ \1\b",
+        ("wrong clean",),
+        "a register that a skipped load leaves is 0, as the first column of the kernel",
+    ),
     (r"%idesc", ("false alarm", "other"), "an instruction descriptor that nothing writes describes no shape"),
 )
 """What makes the emitted kernel another program than the test: a pattern, answers that it explains, the reason."""
