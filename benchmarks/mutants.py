@@ -121,6 +121,8 @@ ARGUED = {
     "fences are tried",
     "memmodel/encode/boundaries.py: edges.extent.instance == instance and edges.has(at) -> ((edges.has(at)))": "where "
     "another variable is cut, this one may be cut, too: finer cells hold the same bytes",
+    "memmodel/encode/completion.py: e.moment < issue.moment -> (e.moment <= issue.moment)": "all numbers are one more, "
+    "and only equal ones meet",
     "memmodel/encode/object_phases.py: i < j -> (i >= j)": "where a search begins",
     "memmodel/encode/object_phases.py: max(self.phase[i]) <= min(self.phase[j]) -> "
     "(max(self.phase[i]) < min(self.phase[j]))": "what is required then holds already",
