@@ -167,6 +167,15 @@ class BlockAccesses:
         self.access.append(len(self.thread) - 1)
         self._parts.append(parts)
 
+    def thread_of(self, piece: int) -> int:
+        return self.thread[self.access[piece]]
+
+    def instruction_of(self, piece: int) -> int:
+        return self.at[self.access[piece]]
+
+    def class_of(self, piece: int) -> UseClass:
+        return self.use_class[self.access[piece]]
+
     def use(self, piece: int) -> Use:
         """A piece of an access."""
         parts = self._parts[piece]

@@ -26,8 +26,9 @@ from memmodel.kernel.conflicts.block_accesses import (
     may_count_alone,
     numbered,
 )
+from memmodel.kernel.conflicts.class_pairs import ClassPairs
 from memmodel.kernel.conflicts.roles import Roles
-from memmodel.kernel.conflicts.uses import ConflictPair, Name, SharedPlace, Use, bounded
+from memmodel.kernel.conflicts.uses import Name, SharedPlace, Use, bounded
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.memory.bytes import CtaId
@@ -50,7 +51,8 @@ class Conflicts:
         self._meetings: dict[tuple[int, ...], MeetingShape] = {}
         self._shapes: dict[object, MeetingShape] = {}
         self._members = 0
-        self.pairs: dict[tuple[UseClass, UseClass, str], ConflictPair] = {}
+        self._class_pairs = ClassPairs(run, roles)
+        self.pairs = self._class_pairs.found
         self.places: dict[object, SharedPlace] = {}
         self.touching: dict[tuple[int, int], tuple[Use, int]] = {}
         for block, accesses in accesses_by_block(run, roles, self._of):
@@ -103,10 +105,7 @@ class Conflicts:
             return
         others = self._enough_of_warps(active if not known_left else writers, values)
         known_left.add(left)
-        uses = {piece: accesses.use(piece) for piece in others}
-        for number, piece in enumerate(others):
-            for other in others[number + 1 :]:
-                self._pair(first, piece, other, uses, values)
+        self._class_pairs.meet(accesses, first, others, values)
 
     def _shared(self, first: int, size: int, active: list[int]) -> None:
         """Bytes that asynchronous accesses touch."""
@@ -196,28 +195,6 @@ class Conflicts:
                 lanes.setdefault(thread, len(lanes)),
             ))  # fmt: skip
         return accesses.block.instance.space, tuple(classes)
-
-    def _pair(self, first: int, a: int, b: int, uses: dict[int, Use], stored: dict[int, int | None]) -> None:
-        """Two accesses of which one writes; two strong ones meet at their own events. `stored`: what each write leaves,
-        if it is known.
-        """
-        if not (a in stored or b in stored) or a == b:
-            return
-        first_use, second_use = uses[a], uses[b]
-        if first_use.event is not None and second_use.event is not None:
-            return
-        if self._by_one_lane(first_use, second_use):
-            return
-        threads, accesses = self._run.threads, self._accesses
-        how = self._roles.related(threads[first_use.thread], threads[second_use.thread])
-        first_class, second_class = (accesses.use_class[accesses.access[piece]] for piece in (a, b))
-        names = first_class, second_class, how
-        known = self.pairs.get(names) or self.pairs.get((second_class, first_class, how))
-        if known is None:
-            self._seen |= {first_class, second_class}
-            known = self.pairs[names] = ConflictPair(accesses.block, first_use, second_use, first)
-        if a in stored and b in stored:
-            known.compare(first_use, second_use, stored[a], stored[b])
 
     def _by_one_lane(self, first: Use, second: Use) -> bool:
         """True if two accesses to one byte are parts of equal fragments that a warp moves at one place: whichever lane
@@ -321,7 +298,8 @@ class Conflicts:
         """
         accesses, block = self._accesses, self._accesses.block
         for piece, access in enumerate(accesses.access if may_count_alone(block) else ()):
-            if accesses.use_class[access] not in self._seen:
+            name = accesses.use_class[access]
+            if name not in self._seen and name not in self._class_pairs.classes:
                 use = accesses.use(piece)
                 if counts_alone(self._of, block, use.thread, use.label):
                     self._place(use.first, use.size, [piece])

@@ -19,6 +19,9 @@ from memmodel.ptx.vocabulary import Sem
 Who = tuple[int, int, int]
 """(class of the CTA, class of the warp in it, role of the lane)."""
 
+ONE_WARP = frozenset({"thread", "warp"})
+"""What `Roles.related` says of two threads of one warp."""
+
 
 class Labels:
     """Numbers for labels; equal labels have one number. Most equal labels are one object, which is found faster."""
