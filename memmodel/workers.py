@@ -53,7 +53,7 @@ class Workers(Generic[J, R]):
         from concurrent.futures import ProcessPoolExecutor
 
         with ProcessPoolExecutor(self._processes, initializer=settle, initargs=(self._begin,)) as pool:
-            self._futures = [pool.submit(self._work, job) for job in self._jobs]
+            self._futures = [_submitted(pool, self._work, job) for job in self._jobs]
             try:
                 for job, future in zip(self._jobs, self._futures, strict=True):
                     result = self._result(job, future)
@@ -115,6 +115,19 @@ class WorkerKilled(Exception):
     """A process ended that did a job, or another job beside it."""
 
 
+def _submitted(pool: ProcessPoolExecutor, work: Callable[..., R], *arguments: Any) -> Future[R]:
+    """A job that is begun as soon as a process is free. If a process has ended meanwhile, its future says so."""
+    from concurrent.futures import Future
+    from concurrent.futures.process import BrokenProcessPool
+
+    try:
+        return pool.submit(work, *arguments)
+    except BrokenProcessPool as broken:
+        future: Future[R] = Future()
+        future.set_exception(broken)
+        return future
+
+
 class JobRunner(Protocol):
     """Where jobs run. What is begun there is a future."""
 
@@ -147,15 +160,7 @@ class ProcessPool:
 
     def submit(self, work: Callable[..., R], *arguments: Any) -> Future[R]:
         """Begin a job, as soon as a process is free."""
-        from concurrent.futures import Future
-        from concurrent.futures.process import BrokenProcessPool
-
-        try:
-            return self._pool.submit(work, *arguments)
-        except BrokenProcessPool as broken:  # nobody has seen yet that a process ended
-            future: Future[R] = Future()
-            future.set_exception(broken)
-            return future
+        return _submitted(self._pool, work, *arguments)
 
     def alone(self, work: Callable[..., R], *arguments: Any) -> Future[R]:
         """The same in a process of its own, after some job ended the shared ones."""

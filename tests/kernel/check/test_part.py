@@ -78,7 +78,7 @@ def test_a_race_of_ctas_that_the_part_has_not() -> None:
 
 
 @pytest.mark.share(2)
-@pytest.mark.parametrize(("fence", "word"), [("", "findings"), ("membar.gl;", "explored")])
+@pytest.mark.parametrize(("fence", "word"), [("", "findings"), ("membar.gl;", "clean")])
 def test_the_last_block_of_a_large_grid(fence: str, word: str) -> None:
     assert judged(LAST_BLOCK.format(fence=fence), 6).word == word
     assert judged(LAST_BLOCK.format(fence=fence)).word == word
