@@ -163,6 +163,8 @@ def _test(interpreter: Interpreter, op: OnObject) -> Blocking:
                 failed.append(lane)
                 continue
             if peeks:
+                if not machine.object(block, at).live:
+                    machine.problem("undefined-mbarrier", "the mbarrier object is not initialised here", instruction)
                 machine.peeked(warp, lane, instruction, block, at, phase)
                 continue
             counts = machine.object(block, at)

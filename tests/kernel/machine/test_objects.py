@@ -248,3 +248,11 @@ def test_lanes_that_meet_keep_their_order_on_an_object(meeting: str, found: set[
     init = INIT.replace(", 1;", ", 32;")
     body = f"{init}mbarrier.arrive.shared::cta.b64 _, [%r4];\n{meeting}\n@%p0 mbarrier.inval.shared::cta.b64 [%r4];\n"
     assert rules(verdict_of(body)) == found
+
+
+@pytest.mark.parametrize("test", ["test_wait", "try_wait"])
+@pytest.mark.parametrize("before", ["", f"{INIT}@%p0 mbarrier.inval.shared::cta.b64 [%r4];\nbar.sync 0;\n"])
+def test_a_test_that_only_looks_ahead_has_an_object(before: str, test: str) -> None:
+    line = f"mbarrier.{test}.parity.shared::cta.b64 %p5, [%r4], 0;\n"
+    assert rules(verdict_of(f"{before}{line}")) == {"undefined-mbarrier"}
+    assert verdict_of(f"{INIT}{line}").word == "clean"
