@@ -46,6 +46,9 @@ _READS = ("ld", *_TESTS)
 _ROWS = ("ldmatrix", "stmatrix")
 """Instructions in which every lane names a row of its own."""
 
+_BY_PIECES = "tensormap.cp_fenceproxy"
+"""Every lane copies a piece of the map."""
+
 _BY_LANE = "tcgen05.fence"
 """Orders what the executing lane does, so that every lane has to execute it."""
 
@@ -245,7 +248,7 @@ class ThreadBody:
         if reading.head == "stmatrix" and self.seat.warps > 1:
             guard = self._first_warp(instruction.guard)
         self._put(f"{guard}{text};", instruction)
-        if reading.head in _ROWS or instruction.mnemonic.startswith((_BY_LANE, *_WAITS)):
+        if reading.head in _ROWS or instruction.mnemonic.startswith((_BY_LANE, _BY_PIECES, *_WAITS)):
             self._meet()  # what other lanes did comes before what the first lane does next
         if reading.head == "elect.sync":
             # The thread is what all lanes do together, and it has been elected.

@@ -213,6 +213,18 @@ def test_every_lane_waits_and_orders_its_own_operations() -> None:
         assert lines[at - 1] == lines[at + 1] == meet
 
 
+def test_what_the_lanes_copy_of_a_tensor_map_comes_before_what_the_first_lane_does_next() -> None:
+    copy = "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [g], [s], 128;"
+    maps = ".{} .align 128 .b8 {}[128] = tensormap(f, {{4}}, {{4}});"
+    text = module(
+        f".global .align 16 .u32 f[4]; {maps.format('global', 'g')} {maps.format('shared', 's')}",
+        f"cta 0 {{ {copy} tensormap.replace.tile.rank.global.b1024.b32 [g], 0; }}",
+    ).text
+    lines = [line.split(" //")[0].strip() for line in text.splitlines()]
+    at = lines.index(copy)
+    assert lines[at - 1] == lines[at + 1] == "bar.warp.sync 0xffffffff;"
+
+
 def test_at_the_end_warps_meet_at_a_barrier_that_the_test_leaves_alone() -> None:
     shared, ends = ".shared .u32 s;", "s == 0"
     free = module(shared, "cta 0 { bar.sync 15; }", "cta 0 { bar.sync 15; }", condition=ends).text
