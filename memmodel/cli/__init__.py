@@ -23,7 +23,9 @@ def program() -> None:
     import os
     import signal
 
-    gc.set_threshold(50_000, 20, 50)  # a short run makes few cycles; looking for them was an eighth of it
+    from memmodel.collecting import ALLOCATIONS
+
+    gc.set_threshold(ALLOCATIONS, 20, 50)  # a short run ends before Python looks for cycles: looking took a sixteenth
 
     def early(number: int, _frame: FrameType | None) -> None:
         try:

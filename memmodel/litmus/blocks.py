@@ -42,7 +42,9 @@ def read_blocks(reader: Reader) -> tuple[Declarations, list[Thread], Registers]:
     while reader.token.text != "thread" and not is_over(reader):
         first = reader.token
         read_statement(reader, declarations)
-        reader.expect(";", "`;` after the declaration", suggestion(first.text, ("thread",)))
+        if reader.token.kind != ";":
+            raise reader.wanted("`;` after the declaration", suggestion(first.text, ("thread",)))
+        reader.next()
     threads: dict[str, Thread] = {}
     registers: Registers = {}
     total = 0
