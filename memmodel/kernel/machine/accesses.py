@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Access, Side
+from memmodel.kernel.machine.addressing import REACHES_OWN
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.private_memory import OWN_WINDOWS, note_access, private_step, read_lane
 from memmodel.kernel.machine.regions.locate import aligned, locator
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
-from memmodel.kernel.machine.state import REACHES_OWN, WIDEST, Blocking, Machine
+from memmodel.kernel.machine.state import WIDEST, Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Get, forgetting
 from memmodel.kernel.machine.values.widths import extended, loaded, sign_bits, together
 from memmodel.kernel.trace.blocks import Block
@@ -255,7 +256,7 @@ def _together(
 ) -> tuple[Block, list[int]] | None:
     """The block and the offsets of what lanes access, if all of it is good and lies in one block."""
     size, pointer = access.size, access.pointer
-    place = machine.places(warp, pointer.space, addresses, lanes, size, pointer.window)
+    place = machine.addressing.places(warp, pointer.space, addresses, lanes, size, pointer.window)
     if place is None or any((at + place[0].address) % size for at in place[1]):
         return None
     place[0].trust(place[1][0], size)
@@ -268,7 +269,7 @@ def _own(
     """What of their own memory lanes access through generic addresses."""
     if access.pointer.space is not None or access.pointer.window not in REACHES_OWN:
         return dict.fromkeys(lanes)
-    return {lane: machine.reached(warp, lane, addresses[lane], access.size) for lane in lanes}
+    return {lane: machine.addressing.private_at_generic(warp, lane, addresses[lane], access.size) for lane in lanes}
 
 
 def unreduced(value: Expr, unit: int) -> Expr:
@@ -293,19 +294,18 @@ def _around(warp: Warp, lane: int, slots: tuple[int, ...]) -> tuple[tuple[int, i
 
 def _held(machine: Machine, warp: Warp, addresses: dict[int, Value], access: ElementAccess) -> bool:
     """True if a lane waits until all other threads are blocked, or for a write that it reads."""
-    instruction, reads = access.instruction, access.label.side is Side.READ
-    if reads and any([machine.early(warp.threads[n], instruction.number, len(access.kept)) for n in addresses]):
-        machine.run.infeasible |= len(addresses) > 1 and machine.stays  # others of the warp need not stay
+    instruction, reads, delays = access.instruction, access.label.side is Side.READ, machine.delays
+    at, count = instruction.number, len(access.kept)
+    if reads and any([delays.awaits_chosen_write(warp.threads[n], at, count) for n in addresses]):
+        machine.run.infeasible |= len(addresses) > 1 and delays.all_stay  # others of the warp need not stay
         return True
     if not machine.schedule.looks and (reads or machine.schedule.scripted is None):
         return False
-    place = access.pointer.place
-    places = [(n, place(machine, warp, address, access.size, instruction)) for n, address in addresses.items()]
-    if not reads and any(
-        [machine.waits(warp.threads[n], instruction.number, block, first, atomic=False) for n, (block, first) in places]
-    ):
+    find = access.pointer.place
+    places = [(n, find(machine, warp, address, access.size, instruction)) for n, address in addresses.items()]
+    if not reads and any([delays.awaits_turn(warp.threads[n], at, *place, atomic=False) for n, place in places]):
         return True
-    return any([machine.held(warp.threads[n], instruction, at, reads=reads) for n, at in places])
+    return any([delays.polls(warp.threads[n], instruction, place, reads=reads) for n, place in places])
 
 
 def _learn(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int, unit: int, wide: int) -> None:

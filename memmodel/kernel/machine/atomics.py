@@ -129,10 +129,10 @@ def atomic_step(interpreter: Interpreter, read: Read, write: Write, assigns: Seq
         if machine.schedule.scripted is not None:
             machine.run.infeasible |= len(set(places)) < len(places)
             if any([
-                machine.waits(warp.threads[lane], instruction.number, block, first, atomic=True)
+                machine.delays.awaits_turn(warp.threads[lane], instruction.number, block, first, atomic=True)
                 for lane, (block, first) in zip(lanes, places, strict=True)
             ]):  # fmt: skip
-                machine.run.infeasible |= len(lanes) > 1 and machine.stays
+                machine.run.infeasible |= len(lanes) > 1 and machine.delays.all_stay
                 return False
         rows: list[Row] = [get(warp) for get in operands.gets]
         for number in turns:

@@ -116,7 +116,7 @@ class Pointer:
         self, machine: Machine, warp: Warp, address: Value, size: int, instruction: PtxInstruction
     ) -> tuple[Block, int]:
         """The bytes at such an address."""
-        return machine.place(warp, self.space, address, size, instruction, self.window)
+        return machine.addressing.place(warp, self.space, address, size, instruction, self.window)
 
     def finder(
         self, machine: Machine, warp: Warp, instruction: PtxInstruction

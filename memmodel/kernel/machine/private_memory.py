@@ -71,7 +71,7 @@ def _place(
     machine: Machine, warp: Warp, lane: int, at: int, size: int, window: Window, *, stores: bool
 ) -> tuple[Block, int]:
     """The bytes at an address of these state spaces. Raises Faulty."""
-    own = machine.private(warp, lane, at, size)
+    own = machine.addressing.private(warp, lane, at, size)
     if own is not None and window is not Window.PARAM:
         return own
     params = machine.memory.params

@@ -17,7 +17,7 @@ from memmodel.kernel.flow.paths import landing
 from memmodel.kernel.flow.rounds import looked_at
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.choices.chosen_reads import ChosenReads
-from memmodel.kernel.machine.choices.failing_tests import FailingTests
+from memmodel.kernel.machine.choices.delayed_accesses import PATIENCE
 from memmodel.kernel.machine.choices.schedule import Schedule, last_clusters
 from memmodel.kernel.machine.choices.scripted_reads import ScriptedReads
 from memmodel.kernel.machine.code import Follower, compile_function
@@ -26,7 +26,7 @@ from memmodel.kernel.machine.engines.multimem import misused
 from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.machine.parts import HELD, PARKED, Cta, LaneGroup, Moment, Warp, state_of
 from memmodel.kernel.machine.rows import uniform
-from memmodel.kernel.machine.state import PATIENCE, Machine
+from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.values.naming import Naming
 from memmodel.kernel.machine.waiting import FROM_OUTSIDE, awaits_outside, lacks, stuck
 from memmodel.kernel.machine.warps.starting import start_cta
@@ -69,7 +69,7 @@ class Scheduler:
             cta, warps = start_cta(number, launch, entry, memory, self.run, registers)
             self.ctas.append(cta)
             self.warps += warps
-        self.machine = Machine(launch, memory, self.run, self.ctas)
+        self.machine = Machine(launch, memory, self.run, self.ctas, schedule, _reads(self.run, schedule))
         self.machine.unstarted = last_clusters(launch, min(cta.cluster for cta in self.ctas) + 1, schedule.cancelled)
         self.machine.awaits = self.run.awaits = awaits
         polls = schedule.scripted is not None
@@ -79,10 +79,6 @@ class Scheduler:
         for number, does in enumerate(self._body):
             if does.atomic and number not in self.machine.looked_at:
                 self.machine.looked_at[number] = read_beside(entry, number)
-        self.machine.schedule, self.machine.reads = schedule, _reads(self.run, schedule)
-        self.machine.failing = FailingTests(self.run, schedule.failing)
-        self.machine.elect_last = schedule.last_elected
-        self.machine.order = {place: list(threads) for place, threads in schedule.order}
         for warp in self.warps if schedule.slow else ():
             warp.slow = random.Random(f"{schedule.slow} {warp.cta.number} {warp.number}").random() < 0.5
         for warp in self.warps if schedule.filled else ():
@@ -128,9 +124,9 @@ class Scheduler:
             held = [group for warp in waiting for group in warp.groups if group.held_rounds or group.waits is HELD]
             for group in held:
                 group.held_rounds, group.waits = 0, None if group.waits is HELD else group.waits
-            if held or late or machine.release():
+            if held or late or machine.delays.release():
                 waiting, unchanged_rounds, idle_rounds = waiting + late, 0, 0
-            elif machine.stays:
+            elif machine.delays.all_stay:
                 break
             elif machine.order:  # the kernel does not let its atomic operations be made in this order
                 machine.order, self.run.infeasible, unchanged_rounds, idle_rounds = {}, True, 0, 0
@@ -150,7 +146,7 @@ class Scheduler:
     def _round(self, waiting: Sequence[Warp]) -> bool:
         """Each warp has a turn; the slow ones as the schedule says. True if some group went on."""
         machine, starves = self.machine, self.machine.schedule.starves
-        machine.next_round()
+        machine.delays.next_round()
         self._rounds += 1
         progress, version, idle = False, machine.version, machine.idle
         others = [warp for warp in waiting if not warp.slow]

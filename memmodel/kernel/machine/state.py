@@ -5,7 +5,6 @@ In: Launch, Memory. Out: `Machine` state that instructions work on.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NoReturn
 
@@ -13,13 +12,15 @@ from memmodel.base.labels import Access, Action, Barrier, Domain, Fence, Label, 
 from memmodel.base.points import BarrierId
 from memmodel.kernel.flow.ahead import NOBODY
 from memmodel.kernel.launch import Launch
+from memmodel.kernel.machine.addressing import Addressing
 from memmodel.kernel.machine.choices.chosen_reads import ChosenReads
+from memmodel.kernel.machine.choices.delayed_accesses import DelayedAccesses
 from memmodel.kernel.machine.choices.failing_tests import FailingTests
-from memmodel.kernel.machine.choices.schedule import FIRST, LAST, Schedule
+from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.machine.collective.warpgroups import Warpgroups
-from memmodel.kernel.machine.memory import PRIVATE_START, START_OF, DeviceMemory
-from memmodel.kernel.machine.parts import BarrierState, Cta, Faulty, LaneGroup, Lanes, Moment, Peek, Warp
-from memmodel.kernel.machine.rows import Row, Value
+from memmodel.kernel.machine.memory import DeviceMemory
+from memmodel.kernel.machine.parts import BarrierState, Cta, LaneGroup, Lanes, Moment, Peek, Warp
+from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.values.cells import MemoryTerms
 from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess
 from memmodel.kernel.trace.blocks import Block
@@ -28,18 +29,9 @@ from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.objects import ObjectStep
 from memmodel.kernel.trace.problems import UNKNOWN_VALUE, Failure, Refused
 from memmodel.kernel.trace.threads import TraceThread
-from memmodel.memory.bytes import BadAddress
-from memmodel.program.addresses import WINDOW_SPACES
 from memmodel.program.automata import MbarrierCounts
-from memmodel.program.windows import OWN_LOCAL, PARAM_WINDOW, RANK_BITS, SHARED_WINDOW, is_in
 from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.vocabulary import Scope, Sem, Space, Window
-
-WINDOWS: Mapping[Space | None, Window] = {Space.GLOBAL: Window.GLOBAL, Space.CONST: Window.CONST}
-"""What is reached through an address that names its state space; shared memory is found by its own addresses."""
-
-REACHES_OWN = (Window.GENERIC, Window.DATA_OR_LOCAL)
-"""Generic addresses that may be those of local memory."""
+from memmodel.ptx.vocabulary import Scope, Sem
 
 Span = tuple[Block, int, int]
 """Bytes of memory: the block, the offset, how many."""
@@ -49,21 +41,26 @@ NEVER_INITIALISED = MbarrierCounts()
 WIDEST = 16
 """Bytes of the largest strong access."""
 
-PATIENCE = 64
-"""Rounds for which threads are held back at words that are polled, or are slow."""
-
 
 class Machine:
     """What all warps share, and how a thread leaves its traces."""
 
-    def __init__(self, launch: Launch, memory: DeviceMemory, run: LaunchTrace, ctas: list[Cta]) -> None:
+    def __init__(
+        self, launch: Launch, memory: DeviceMemory, run: LaunchTrace, ctas: list[Cta], schedule: Schedule,
+        reads: ChosenReads,
+    ) -> None:  # fmt: skip
         self.launch = launch
         self.memory = memory
         self.run = run
         self.ctas = {(cta.cluster, cta.rank): cta for cta in ctas}
+        self.addressing = Addressing(memory, self.ctas)
         self.objects: dict[tuple[Block, int], MbarrierCounts] = {}
         self.strong: dict[Block, dict[int, tuple[int, TraceEvent]]] = {}
-        self.order: dict[tuple[str, int], list[int]] = {}
+        self.schedule = schedule
+        self.reads = reads
+        self.delays = DelayedAccesses(schedule, reads, self.strong)
+        self.failing = FailingTests(run, schedule.failing)
+        self.order = {place: list(threads) for place, threads in schedule.order}
         self.awaits: Mapping[int, frozenset[int]] = {}
         self.looked_at: dict[int, tuple[int, ...]] = {}
         self.twins: dict[object, int] = {}
@@ -71,19 +68,12 @@ class Machine:
         self.cancelling_cluster: int | None = None
         self._multimem: dict[Block, Block] = {}
         self._clusters: dict[int, BarrierState] = {}
-        self.elect_last = False
         self.warpgroups = Warpgroups()
-        self.schedule = Schedule()
-        self.failing = FailingTests(run, frozenset())
-        self.reads = ChosenReads(run, ())
         self.version = 0
         self.idle = 0
         """How many of the changes that `version` counts are fences, or atomic operations that left what was there."""
         self.polled = False
         self.steps = 0
-        self._held: dict[tuple[int, int, str, int], None] = {}
-        self._released: set[tuple[int, int, str, int]] = set()
-        self._patience = PATIENCE
         self._touched: dict[int, int] = {}
         self._clock = 0
         self.matrices: dict[tuple[object, ...], list[Span]] = {}
@@ -95,84 +85,8 @@ class Machine:
         self.memory_terms: MemoryTerms | None = None
         """Hears of each write, where values are followed."""
 
-    # ---- addresses -------------------------------------------------------------------------------------------
-
-    def place(
-        self, warp: Warp, space: Space | None, address: Value, size: int, instruction: PtxInstruction,
-        window: Window = Window.GENERIC,
-    ) -> tuple[Block, int]:  # fmt: skip
-        """The bytes that an access of `size` bytes touches. `space`: what the address is relative to, None if it is
-        generic. `window`: which of these addresses the instruction takes.
-
-        Raises Faulty, or Refused for an unknown address.
-        """
-        if address is None:
-            self.unknown("the address", instruction)
-        target = self._find(warp, space, address, window)
-        if target is None:
-            raise Faulty("undefined-address", f"address {address:#x} is {_nowhere(space, address, window)}")
-        block, at = target
-        if not self.takes(warp, WINDOWS.get(space, window), block):
-            raise Faulty("undefined-address", f"address {address:#x} is {BadAddress.WINDOW.value}")
-        first, end = self.memory.bounds(block, at)
-        if at < first or at + size > end:
-            where = f"reach beyond the {block.instance.name}"
-            if block.instance.space is Space.SHARED and at + size <= block.size:
-                where = f"are not all in one variable in the {block.instance.name}"
-            raise Faulty("undefined-address", f"{size} bytes at {address:#x} {where}")
-        return block, at
-
-    def takes(self, warp: Warp, window: Window, block: Block) -> bool:
-        """True if an address in a window reaches this memory."""
-        own = block.instance.owner is None or block is warp.cta.shared
-        if own and window is Window.SHARED_OTHER:
-            return False
-        if not own and window in (Window.OWN_DATA, Window.SHARED_CTA):
-            return False
-        return block.instance.space in WINDOW_SPACES[window]
-
-    def _find(self, warp: Warp, space: Space | None, address: int, window: Window) -> tuple[Block, int] | None:
-        # No bits of a 64-bit register are dropped: an address in .shared that has more than 32 is no such address.
-        if space is Space.SHARED:
-            target = self._shared(warp, address)
-            if target is not None and window is Window.SHARED_CTA and target[0] is not warp.cta.shared:
-                raise Faulty("undefined-address", f"address {address:#x} is in another CTA, outside .shared::cta")
-            return target
-        if space is None and SHARED_WINDOW <= address < SHARED_WINDOW + (1 << 32):
-            return self._shared(warp, address - SHARED_WINDOW)
-        if space is None and PARAM_WINDOW <= address < PARAM_WINDOW + self.memory.params.size:
-            return self.memory.params, address - PARAM_WINDOW
-        generic = address + START_OF.get(space, 0)
-        block = self.memory.find(generic)
-        return None if block is None else (block, generic - block.address)
-
-    def _shared(self, warp: Warp, address: int) -> tuple[Block, int] | None:
-        cta = self.ctas.get((warp.cta.cluster, address >> RANK_BITS))
-        return None if cta is None else (cta.shared, address & (1 << RANK_BITS) - 1)
-
     def unknown(self, what: str, instruction: PtxInstruction) -> NoReturn:
         raise Refused(f"{what} depends on {UNKNOWN_VALUE}", instruction.span)
-
-    def places(
-        self, warp: Warp, space: Space | None, addresses: Row, lanes: Lanes, size: int, window: Window
-    ) -> tuple[Block, list[int]] | None:
-        """The block and the offsets of what lanes access, if it all lies in one block; otherwise None."""
-        known = [addresses[lane] for lane in lanes]
-        first = known[0]
-        if first is None or None in known:
-            return None
-        target = self._find(warp, space, first, window)
-        if target is None or target[0] is self.memory.params:
-            return None
-        block, at = target
-        if not self.takes(warp, WINDOWS.get(space, window), block):
-            return None
-        shift = at - first
-        offsets = [address + shift for address in known if address is not None]
-        low, high = self.memory.bounds(block, at)
-        if min(offsets) < low or max(offsets) + size > high:
-            return None
-        return block, offsets
 
     # ---- traces ----------------------------------------------------------------------------------------------
 
@@ -345,24 +259,6 @@ class Machine:
             for at in offsets:
                 self.forget(block, at, size)
 
-    def reached(self, warp: Warp, lane: int, address: Value, size: int) -> tuple[Block, int] | None:
-        """The local memory of a lane at a generic address; None for any other address."""
-        start = warp.special[OWN_LOCAL][lane]
-        assert start is not None
-        return None if address is None else self.private(warp, lane, address - start, size)
-
-    def private(self, warp: Warp, lane: int, address: int, size: int) -> tuple[Block, int] | None:
-        """The local memory of a lane at an address in .local; None above the end of the stack."""
-        at = address - PRIVATE_START
-        if not 0 <= at <= self.memory.private_size - size:
-            return None
-        if at + size > self.memory.variables_end and at < self.memory.private_size - warp.stacked[lane]:
-            return None
-        block = warp.locals[lane]
-        if block is None:
-            block = warp.locals[lane] = self.memory.private()
-        return block, at
-
     def problem(self, rule: str, message: str, instruction: PtxInstruction | None) -> None:
         for known in self.run.problems:
             if known.rule == rule and known.instruction is instruction:
@@ -388,70 +284,6 @@ class Machine:
         queue = self.order.get((block.instance.name, at))
         if queue and thread in queue:
             queue.remove(thread)
-
-    # ---- words that are polled -------------------------------------------------------------------------------
-
-    def held(self, thread: TraceThread, instruction: PtxInstruction, place: tuple[Block, int], *, reads: bool) -> bool:
-        """True if an access of a polled word is delayed until all other threads are blocked.
-
-        `reads`: it only reads the word; else it writes it, and a first write is not delayed.
-        """
-        looks, (block, at) = self.schedule.looks, place
-        if not looks or (instruction.number not in self.schedule.looked if reads else not self._written(block, at)):
-            return False
-        key = thread.number, instruction.number, block.instance.name, at
-        late = reads == (looks == LAST) if looks in (FIRST, LAST) else random.Random(f"{looks} {key}").random() < 0.5
-        if not late or key in self._released:
-            return False
-        self._held.setdefault(key)
-        return True
-
-    def early(self, thread: TraceThread, at: int, count: int) -> bool:
-        """True if a thread waits for a write that one of its next reads is to return."""
-        if not self.reads or not self.reads.early(thread.number, at, count):
-            return False
-        key = thread.number, at, "early", 0
-        if key in self._released:
-            return False
-        self._held.setdefault(key)
-        return True
-
-    def waits(self, thread: TraceThread, at: int, block: Block, first: int, *, atomic: bool) -> bool:
-        """True if a thread waits before a write to a place that an atomic operation has to read first."""
-        last = self.strong.get(block, {}).get(first)
-        if not self.reads.waits(thread.number, at, block, first, None if last is None else last[1], atomic=atomic):
-            return False
-        self._held.setdefault((thread.number, at, "script", first))
-        return True
-
-    def next_round(self) -> None:
-        """All warps have had a turn. Threads that poll, and meet at barriers while they do, can go on for ever."""
-        self._patience = self._patience - 1 if self._held and not self.stays else PATIENCE
-        if self._patience < 0:
-            self.release()
-        if self.schedule.scripted is not None:
-            self._held = {}  # those that are still delayed say so in this round
-
-    @property
-    def stays(self) -> bool:
-        """True if all threads whose accesses are delayed are to stay there."""
-        return bool(self._held) and all(self.reads.stays(held[0], held[1]) for held in self._held)
-
-    def _written(self, block: Block, at: int) -> bool:
-        return at in self.strong.get(block, ())
-
-    def release(self) -> bool:
-        """All threads are blocked: let one of those go on whose access is delayed. False if there is none."""
-        if self.stays:
-            return False
-        waiting, self._held = list(self._held), {}
-        if waiting:
-            self.reads.drop()
-            looks = self.schedule.looks
-            chosen = 0 if looks in (FIRST, LAST) else random.Random(f"{looks} {waiting}").randrange(len(waiting))
-            self._released.add(waiting[chosen])
-        self._patience = PATIENCE
-        return bool(waiting)
 
     def alias(self, cta: Cta, block: Block, at: int) -> int:
         """A number for a place, the same in CTAs that use places in the same way."""
@@ -532,17 +364,6 @@ class Machine:
     def barrier(self, cta: Cta, number: int) -> tuple[BarrierState, BarrierId]:
         identity = BarrierId(Domain.CTA, cta.threads[0].place.cta_id, (number, 0))
         return cta.barriers.setdefault(number, BarrierState()), identity
-
-
-def _nowhere(space: Space | None, address: int, window: Window) -> str:
-    """Where an address lies at which there is no object."""
-    if is_in(address, Space.LOCAL) and window in REACHES_OWN:
-        return "outside the local memory of this thread"
-    if is_in(address, Space.LOCAL):
-        return "in local memory, which this instruction does not take"
-    if space is Space.SHARED and is_in(address, Space.SHARED):
-        return "a generic address, and the instruction names .shared: cvta.to.shared converts it"
-    return "outside every object"
 
 
 Blocking = Callable[[Machine, Warp, Lanes, LaneGroup], bool]

@@ -189,7 +189,7 @@ def _elect(slot: int | None, flag: int | None) -> Learn:
 
     def learn(machine: Machine, warp: Warp, lanes: Lanes) -> None:
         machine.run.elected = True
-        leader = lanes[-1] if machine.elect_last else lanes[0]
+        leader = lanes[-1] if machine.schedule.last_elected else lanes[0]
         for lane in lanes:
             if slot is not None:
                 warp.own(slot)[lane] = leader

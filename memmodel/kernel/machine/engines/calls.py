@@ -166,7 +166,7 @@ def system_call(machine: Machine, warp: Warp, lanes: Lanes, op: CallFunction, ca
     symbols = machine.memory.symbols
     variables = (*op.results, *op.arguments)
     for lane in lanes:
-        places = (machine.private(warp, lane, symbols[name][1], 1) for name in variables)
+        places = (machine.addressing.private(warp, lane, symbols[name][1], 1) for name in variables)
         own = [place for place in places if place is not None]
         if op.name == "malloc" and len(own) == 2:
             (block, at), (_, argument_at) = own
@@ -226,7 +226,7 @@ def on_stack(interpreter: Interpreter, op: OnStack) -> Blocking:
 
 
 def _private(machine: Machine, warp: Warp, lane: int) -> Block:
-    place = machine.private(warp, lane, PRIVATE_START, 0)
+    place = machine.addressing.private(warp, lane, PRIVATE_START, 0)
     assert place is not None
     return place[0]
 

@@ -74,7 +74,8 @@ def matrix_spans(
             (first & mask | cta.base, size) for first, size in matrix_bytes(matrix, *shape, transposed=transposed)
         ]
         machine.matrices[key] = [
-            (*machine.place(warp, Space.SHARED, first, size, instruction, window), size) for first, size in stretches
+            (*machine.addressing.place(warp, Space.SHARED, first, size, instruction, window), size)
+            for first, size in stretches
         ]
     return machine.matrices[key]
 

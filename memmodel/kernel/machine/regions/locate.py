@@ -216,7 +216,7 @@ def _box(interpreter: Interpreter, region: Box) -> Locate:
                 padded = f"line {instruction.line}: the transaction counts the padding of .{tile.packed}"
                 machine.run.assumed.setdefault(padded, "a sentence of the PTX ISA about it")
             spans = [
-                PlacedBytes(*machine.place(warp, Space.GLOBAL, first, size, instruction), size)
+                PlacedBytes(*machine.addressing.place(warp, Space.GLOBAL, first, size, instruction), size)
                 for first, size in stretches
             ]
             scalar = tile.map.element if region.scalars else None
