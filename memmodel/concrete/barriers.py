@@ -169,7 +169,7 @@ class BarrierUses:
         last = max(assignment.values(), default=-1)
         for number in range(last + 1):
             generation = self.generation(assignment, number)
-            if not generation.arrived_threads or generation.overfull(self.threads.all):
+            if generation.overfull(self.threads.all):
                 return False
             if number < last and not self.complete(assignment, number):
                 return False
@@ -221,7 +221,9 @@ class BarrierUses:
         return True
 
     def exits(self, assignment: Generations) -> list[tuple[int, int]]:
-        """(thread, event): that wait is released by the exit of that thread, which does not arrive."""
+        """(thread, event): that wait, which `released` lets end, is released by the exit of that thread, which does not
+        arrive: exits complete a generation without a count only.
+        """
         if self.barrier.domain in (*BETWEEN_GRIDS, *OF_TENSOR_MEMORY):
             return []
         pairs = []
@@ -229,9 +231,7 @@ class BarrierUses:
             number = self.awaited(assignment, wait)
             if number is None:
                 continue
-            generation = self.generation(assignment, number)
-            full = generation.needed is not None and generation.full(self.threads.all)
-            if generation.arrived_threads and not generation.however_many and not full:
+            if self.generation(assignment, number).needed is None:
                 pairs += [(thread, wait.event) for thread in bits(self.exited(assignment, number))]
         return pairs
 

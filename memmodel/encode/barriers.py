@@ -358,7 +358,7 @@ class _OneBarrier:
         """A thread that waits for ever waits for a generation that is never complete."""
         waits = {wait.visit: wait for wait in reversed(self.waits)}
         for stuck in self.graph.stuck:
-            if stuck.arrives is not None and stuck.visit in waits:
+            if stuck.visit in waits:
                 for number, formula in self._link(waits[stuck.visit], stuck.when).items():
                     self.logic.require(-formula, -self.complete.get(number, FALSE))
 

@@ -11,6 +11,7 @@ import pytest
 from helpers.places import ROOT
 
 from benchmarks import mutants, repairs
+from benchmarks.argued import ARGUED
 from memmodel.base.resources import suite_dir
 from memmodel.litmus import parse_litmus
 from memmodel.source import Source
@@ -86,6 +87,6 @@ def test_the_changes_of_a_condition(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_argued_of_a_mutant_is_about_the_text_as_it_is() -> None:
-    files = {name.partition(":")[0] for name in mutants.ARGUED}
+    files = {name.partition(":")[0] for name in ARGUED}
     names = {mutant.name for file in files for mutant in mutants.mutants_of(ROOT / file)}
-    assert set(mutants.ARGUED) <= names
+    assert set(ARGUED) <= names

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations, permutations
 
 import pytest
 
 from memmodel.base.rows import closure
-from memmodel.enumeration.orders import Order, grow, least_orders, partial_orders, write_orders
+from memmodel.enumeration.orders import Order, grow, least_orders, linear_extensions, partial_orders, write_orders
 
 
 def all_relations(count: int) -> Iterator[Order]:
@@ -64,3 +65,15 @@ def test_comparable_pairs_are_related_and_least_orders_hold_nothing_else(compara
     assert least <= set(fitting)
     for order in fitting:
         assert any(all(not small & ~large for small, large in zip(one, order, strict=True)) for one in least)
+
+
+@pytest.mark.parametrize("members", range(8))
+def test_total_orders_of_some_of_three_events_contain_what_comes_before(members: int) -> None:
+    events = [event for event in range(3) if members >> event & 1]
+    totals = {sum(1 << a * 3 + b for a, b in combinations(order, 2)) for order in permutations(events)}
+    inside = sum(1 << a * 3 + b for a in events for b in events)
+    for before in range(1 << 9):
+        found = list(linear_extensions(members, before, 3))
+        wanted = {total for total in totals if not before & inside & ~total}
+        assert len(found) == len(set(found)) and set(found) <= totals
+        assert set(found) == wanted if wanted else len(found) == 1

@@ -13,6 +13,7 @@ from memmodel import api
 from memmodel.answer import Budget, Observation
 from memmodel.base.resources import suite_dir
 from memmodel.cat import parse_model
+from memmodel.engine import Options
 from memmodel.errors import InputError
 from memmodel.source import Source
 
@@ -73,6 +74,23 @@ def answers(name: str, text: str) -> None:
 def test_models_that_were_taken_wrongly(model: str, name: str, tmp_path) -> None:
     commands(name, model + "\n", tmp_path)
     answers(name, model + "\n")
+
+
+HANGS = """PTX hangs
+.global .u32 y = 0;
+thread P0 @ cta 0 { bar.sync 1, 64; }
+thread P1 @ cta 1 { ld.relaxed.gpu.u32 %r0, [y]; }
+thread P2 @ cta 2 { st.relaxed.gpu.u32 [y], 1; }
+exists (true)
+"""
+
+
+@pytest.mark.parametrize("engine", ["z3", "enumerate"])
+def test_a_finding_of_one_hang_is_told_beside_those_of_another(engine: str) -> None:
+    """Neither flag names events, and each is raised in one of the two executions, both of which hang."""
+    model = parse_model(Source("m.cat", "flag empty [IW] ; rf as of-write\nflag empty [W \\ IW] ; rf as of-start\n"))
+    found = api.judge(api.lowered(Source("hangs.litmus", HANGS)), model, Options(engine))
+    assert set(found.flags) == {"of-write", "of-start", "hang"}
 
 
 @examples(20)

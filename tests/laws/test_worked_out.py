@@ -139,6 +139,11 @@ def test_what_a_sparse_matrix_is_read_from(form: str, more: str, kept: int) -> N
     assert asked("P0:d0 != 6", after="st.shared.u32 [a], 5;") is NEVER
 
 
+def test_an_element_of_a_matrix_is_no_more_than_its_bytes() -> None:
+    body = SPARSE.format(form=".sync.aligned.m64n8k16.f32.f16.f16", more="", between="", after="")
+    assert answered(TILES.replace(".b32 a[1024] = {2}", ".b16 a[2048] = {2, 1}"), "P0:d0 == 9", body) is ALWAYS
+
+
 # ---- a condition of a write ------------------------------------------------------------------------------------------
 
 CAS = """
@@ -154,3 +159,133 @@ def test_whether_a_cas_writes_depends_on_what_it_compares_with(compared: str, ne
         Source("m.cat", "flag ~empty data \\ rmw as from-the-load\nflag ~empty data ; [R] as of-a-read\n")
     )
     assert set(agree(f"{text}exists (true)\n", model).flags) == ({"from-the-load"} if depends else set())
+
+
+# ---- where the answer rests on one condition of an engine ------------------------------------------------------------
+
+
+def test_a_vector_is_torn_where_nothing_else_tells_its_scalars_apart() -> None:
+    bodies = "st.weak.global.v2.u32 [x], {1, 1};", "ld.weak.global.v2.u32 {%r0, %r1}, [x];"
+    assert answered(".global .align 8 .u32 x[2];", "P1:r0 == 1 /\\ P1:r1 == 0", *bodies) is SOMETIMES
+
+
+def of_grids(question: str, *bodies: str) -> Observation:
+    """Each body is a thread of one CTA of grid 0; the last one is grid 1."""
+    threads = "".join(
+        f"thread P{k} @ cta 0, grid {int(k == len(bodies) - 1)} {{\n{body}\n}}\n" for k, body in enumerate(bodies)
+    )
+    text = f"PTX grids\n.global .u32 x;\n.global .u32 y;\n{threads}exists ({question})\n"
+    return agree(text, load_model("ptx-9.4")).observation
+
+
+@pytest.mark.parametrize(
+    ("before", "stale"), [("", SOMETIMES), ("st.relaxed.gpu.u32 [x], 1; fence.release.gpu;", NEVER)]
+)
+def test_the_first_launch_of_a_cta_is_by_any_of_its_threads(before: str, stale: Observation) -> None:
+    """Also by one whose text has more instructions before it."""
+    launch = "griddepcontrol.launch_dependents;"
+    first = f"st.relaxed.gpu.u32 [x], 1; fence.release.gpu; {launch}"
+    longer = f"{'ld.relaxed.gpu.u32 %r, [y]; ' * 5}{before} {launch}"
+    assert of_grids("P2:r == 0", first, longer, "ld.relaxed.gpu.u32 %r, [x];") is stale
+
+
+def test_an_object_that_is_initialised_again_has_states_of_its_second_life() -> None:
+    body = """
+    mbarrier.arrive.shared.b64 _, [bar];
+    mbarrier.inval.shared.b64 [bar];
+    mbarrier.init.shared.b64 [bar], 1;
+    mbarrier.arrive.shared.b64 %s, [bar];
+    mbarrier.test_wait.shared.b64 %p, [bar], %s;"""
+    assert answered(".shared .align 8 .b64 bar = mbarrier(1);", "P0:p == 1", body) is ALWAYS
+
+
+def test_a_dependency_under_a_condition_is_one_where_the_condition_holds() -> None:
+    """If P0 moves what it read, nothing gives the 1; else it stores a 1 of its own."""
+    first = """
+    ld.relaxed.gpu.u32 %c, [f]; setp.eq.u32 %p, %c, 1;
+    ld.relaxed.gpu.u32 %r0, [x]; mov.u32 %r1, 1; @%p mov.u32 %r1, %r0;
+    st.relaxed.gpu.u32 [y], %r1;"""
+    second = "ld.relaxed.gpu.u32 %r2, [y]; st.relaxed.gpu.u32 [x], %r2;"
+    declared = ".global .u32 f;\n.global .u32 x;\n.global .u32 y;"
+    for condition, known in ((1, NEVER), (0, SOMETIMES)):
+        question = f"P0:c == {condition} /\\ P0:r0 == 1"
+        assert answered(declared, question, first, second, "st.relaxed.gpu.u32 [f], 1;") is known
+
+
+def test_a_value_has_another_support_although_nothing_new_is_written() -> None:
+    """A 1 in y comes behind what P0 reads in x, and later from c too: only then may P1 copy it to x."""
+    copied = "ld.relaxed.gpu.u32 %r, [{}]; st.relaxed.gpu.u32 [{}], %r;"
+    told = "ld.relaxed.gpu.u32 %r, [{}]; setp.eq.u32 %p, %r, {}; @%p st.relaxed.gpu.u32 [y], 1;"
+    bodies = [told.format("x", 2), copied.format("y", "x"), told.format("c", 1), "st.relaxed.gpu.u32 [y], 2;"]
+    bodies += [copied.format("b", "c"), copied.format("a", "b"), "st.relaxed.gpu.u32 [a], 1;"]
+    threads = "".join(f"thread P{k} @ cta {k} {{\n{body}\n}}\n" for k, body in enumerate(bodies))
+    declared = "".join(f".global .u32 {name};\n" for name in "xyabc")
+    text = f"PTX support\n{declared}{threads}exists (P0:r == 1)\n"
+    assert agree(text, load_model("ptx-9.4")).observation is SOMETIMES
+
+
+def test_only_an_axiom_refuses_a_number_that_nothing_writes() -> None:
+    """The number of the condition is tried, so that the answer names the axiom, and without that it comes out."""
+    threads = "".join(
+        f"thread P{k} @ cta {k} {{ ld.relaxed.gpu.u32 %r, [{a}]; st.relaxed.gpu.u32 [{b}], %r; }}\n"
+        for k, (a, b) in enumerate(("xy", "yx"))
+    )
+    text, model = f"PTX air\n.global .u32 x;\n.global .u32 y;\n{threads}exists (P0:r == 5)\n", load_model("ptx-9.4")
+    found = agree(text, model)
+    assert (found.observation, found.axioms) == (NEVER, ("No-Thin-Air",))
+    assert agree(text, model.without("No-Thin-Air")).observation is SOMETIMES
+
+
+def test_engines_agree_on_a_test_before_an_inval_of_its_thread_and_a_new_life() -> None:
+    """What a test that yields 0 sees is not ordered, so both let it see the life that begins later."""
+    first = """
+    mbarrier.test_wait.parity.shared.b64 %p, [bar], 1;
+    mbarrier.inval.shared.b64 [bar];
+    st.release.cta.shared.u32 [f], 1;"""
+    second = """
+    ld.acquire.cta.shared.u32 %r, [f]; setp.eq.u32 %q, %r, 1;
+    @%q mbarrier.init.shared.b64 [bar], 1;
+    @%q mbarrier.arrive.shared.b64 _, [bar];"""
+    threads = "".join(f"thread P{k} @ cta 0 {{{body}\n}}\n" for k, body in enumerate((first, second)))
+    assert not judged(f".shared .align 8 .b64 bar = mbarrier(1);\n.shared .u32 f;\n{threads}")
+
+
+def judged(text: str) -> set[str]:
+    """The flags of a test on which both engines agree."""
+    return set(agree(f"PTX flags\n{text}\nexists (true)\n", load_model("ptx-9.4")).flags)
+
+
+def test_a_wait_in_front_of_every_arrival_hangs() -> None:
+    """All threads do the same, as where none is left waiting."""
+    turned = "barrier.cluster.wait; barrier.cluster.arrive;"
+    threads = "".join(f"thread P{k} @ cta {k}, cluster 0 {{ {turned} }}\n" for k in range(2))
+    assert judged(threads) == {"hang"}
+
+
+@pytest.mark.parametrize("second", ["bar.sync 1, 64;", "bar.arrive 1, 64;"])
+def test_arrivals_with_and_without_a_count_are_undefined(second: str) -> None:
+    threads = f"thread P0 @ cta 0 {{ bar.sync 1; }}\nthread P1 @ cta 0 {{ {second} }}"
+    assert judged(threads) == {"undefined-barrier"}
+
+
+def test_a_tensor_map_that_a_copy_reads_may_lead_nowhere() -> None:
+    """Where the copy writes is known beforehand, what it reads only when it has read the map."""
+    text = """
+    .global .align 16 .u32 g[4]; .shared .align 128 .u32 s[4]; .shared .align 8 .b64 bar = mbarrier(1);
+    .global .align 128 .b8 map[128] = tensormap(g, {4}, {4});
+    thread P0 @ cta 0 {
+        tensormap.replace.tile.global_address.global.b1024.b64 [map], 64;
+        fence.proxy.tensormap::generic.release.gpu;
+        fence.proxy.tensormap::generic.acquire.gpu [map], 128;
+        cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [s], [map, {0}], [bar];
+    }"""
+    assert judged(text) == {"undefined-address"}
+
+
+def test_an_object_of_no_arrivals_is_undefined() -> None:
+    """The count is a number of memory: what is written out is refused."""
+    threads = """.shared .align 8 .b64 bar; .shared .u32 none = 0;
+    thread P0 @ cta 0 { ld.shared.u32 %c, [none]; mbarrier.init.shared.b64 [bar], %c;
+        mbarrier.arrive.shared.b64 %s, [bar]; }
+    thread P1 @ cta 0 { mbarrier.arrive.shared.b64 %s, [bar]; }"""
+    assert "undefined-instruction" in judged(threads)
