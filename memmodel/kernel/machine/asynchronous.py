@@ -22,7 +22,7 @@ from memmodel.kernel.machine.state import Blocking, Machine, Span
 from memmodel.kernel.machine.values.lanes import Get
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
-from memmodel.kernel.trace.launch import ChoiceKind
+from memmodel.kernel.trace.launch import ChoiceKind, Committed
 from memmodel.memory.bytes import Filler
 from memmodel.program.expressions import registers_of
 from memmodel.program.ops import (
@@ -61,10 +61,11 @@ def commit_group(interpreter: Interpreter, op: CommitGroup) -> Blocking:
 
     def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         groups = warp.tracks[op.track]
-        if any(groups.open[lane] for lane in lanes):
-            machine.run.closes.add(number)
         for lane in lanes:
             groups.commit(lane)
+            thread = warp.threads[lane]
+            closed = Committed(number, len(groups.issued[lane]), len(thread.events))
+            machine.run.commits.setdefault((thread.number, op.track), []).append(closed)
         return True
 
     return run

@@ -6,8 +6,7 @@ once: where nothing is noticed in a kernel with several changes, nothing is in o
 more order. Made together are those in which nothing shows in the run either. Where something is noticed, those that a
 reading needs are told apart in the run; otherwise neighbours, which often stand in for each other, go to different
 halves, and so on. Of the weaker forms of an instruction the weakest are judged first: where nothing is noticed with one
-of them, nothing is with a stronger one. Commits of groups for which nobody has to wait are such changes too. All others
-are judged for themselves.
+of them, nothing is with a stronger one. All others are judged for themselves.
 """
 
 from __future__ import annotations
@@ -22,18 +21,16 @@ from memmodel.kernel.mutate.mutants import (
     Noticed,
     explained,
     fate_of,
-    groups_of,
     judged_alone,
     reached,
 )
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation, is_weaker
 from memmodel.kernel.mutate.reasons import LaunchOrder
-from memmodel.kernel.mutate.same_run import SameRun, commits
+from memmodel.kernel.mutate.same_run import SameRun
 from memmodel.kernel.mutate.together import largest
 from memmodel.ptx.module.syntax import PtxFunction
 
 Judged = Iterator[tuple[int, MutantResult]]
-WAITS = ("wait_group", "wait_all")
 MANY = 3
 """More changes of one opcode are put to the run at once before they are put to it one by one."""
 NEEDLESS = "nothing is noticed without the whole instruction"
@@ -88,7 +85,6 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
         else:  # a change about which nothing is known yet would spoil the others
             at_once = groups or work.runs.cover(change)
             (left if at_once and new is not None and same.keeps_others(change) else alone).append(number)
-    unnoticed: set[int] = set()
     rounds: dict[tuple[int, bool, bool], list[int]] = {}
     for _, of_instruction in groupby(left, key=lambda number: work.changes[number].instruction.number):
         for place, number in enumerate(of_instruction):  # readings are about proxies, mostly
@@ -97,14 +93,7 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
             rounds.setdefault(kind, []).append(number)
     for members in rounds.values():
         for group in _groups(work, same, members):
-            for number, result in _at_once(work, same, group):
-                if result.noticed is Noticed.UNNOTICED:
-                    unnoticed.add(number)
-                yield number, result
-    waits = [number for number in left if number in unnoticed]
-    likely = [number for number in alone if _before_any(work, number, waits)] if groups else []
-    yield from _at_once(work, same, likely) if likely else ()
-    alone = [number for number in alone if number not in likely]
+            yield from _at_once(work, same, group)
     yield from judged_alone(work, alone, jobs)  # last: where the time runs out, many at once say more
 
 
@@ -127,7 +116,7 @@ def _groups(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator
     def shows(members: Sequence[int]) -> bool:
         work.check_time()
         changes = [work.changes[number] for number in members]
-        return same.shows(changes) or bool(work.runs.new_findings(changes))
+        return same.shows(changes) is not None or bool(work.runs.new_findings(changes))
 
     while numbers:
         group = largest(numbers, lambda members: len(members) == 1 or not shows(members))
@@ -163,16 +152,6 @@ def _needed_by_readings(work: MutantWork, same: SameRun, numbers: Sequence[int],
             run = same.under(model)
             needed = [number for number in needed if run.new_findings(work.changes[number])]
     return needed
-
-
-def _before_any(work: MutantWork, number: int, waits: Sequence[int]) -> bool:
-    """True if a change takes away the commit of groups whose next wait is among some changes."""
-    mine, body = work.changes[number].instruction, work.entry.body or ()
-    if not commits(mine):
-        return False
-    after = (other for other in body[mine.number + 1 :] if groups_of(other) == groups_of(mine) and not commits(other))
-    nearest = next((other for other in after if any(word in WAITS for word in other.words)), None)
-    return nearest is not None and any(work.changes[wait].instruction is nearest for wait in waits)
 
 
 def _with_all(entry: PtxFunction, changes: Sequence[Mutation]) -> PtxFunction:

@@ -15,26 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
-from memmodel.base.labels import (
-    Access,
-    Action,
-    Barrier,
-    Domain,
-    Fence,
-    GroupWait,
-    Issue,
-    Label,
-    Mark,
-    Mbarrier,
-    ProxyFence,
-    Signal,
-)
+from memmodel.base.labels import Action, Barrier, Domain, Fence, GroupWait, Label, Mark, ProxyFence
 from memmodel.base.points import BarrierId
-from memmodel.base.rows import bits
+from memmodel.base.rows import bits, rows_without
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
 from memmodel.concrete.less_events import LessEvents, without
@@ -44,16 +30,16 @@ from memmodel.kernel.flow.polling import complaints
 from memmodel.kernel.machine.engines.wgmma import counts_registers
 from memmodel.kernel.mutate.missing_arrivals import Arrivals
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation
+from memmodel.kernel.mutate.regrouped import Regrouped
+from memmodel.kernel.mutate.saved_waits import saved_waits
+from memmodel.kernel.mutate.steps import commits, invalidates, labels_of, object_action, relabelled
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.verdict import FindingKey, KernelFinding
 from memmodel.kernel.trace.objects import ObjectStep
-from memmodel.program.expressions import Const
-from memmodel.program.ops import Assign, CommitGroup, Emit, UndefinedIf, WaitForGroups
-from memmodel.program.warp_ops import Note
+from memmodel.program.ops import CommitGroup, Emit, WaitForGroups
 from memmodel.ptx.module.syntax import PtxInstruction
 
-LABELS = Access | Barrier | Fence | GroupWait | Issue | Mark | Mbarrier | ProxyFence | Signal
 OF_THREADS = (Domain.CTA, Domain.WARP)
 """Barriers at which an instruction arrives and waits: without it no thread arrives."""
 
@@ -82,8 +68,10 @@ class SameRun:
         if often:
             self._whole.keep_every_value()
             flags.keep_every_value()
-        self._near = _Known(frozenset(), 0, self._whole)
+        self._near = self._nothing = _Known(frozenset(), 0, self._whole)
         """The run without what was removed last, if more is removed beside it."""
+        self._last: _Asked | None = None
+        """The changes about which was asked last: whether they show anything is asked first, and then for a verdict."""
 
     def only_orders(self, change: Mutation) -> bool:
         """True if a change takes order away and does nothing else. What is wrong with any kernel that is changed so is
@@ -92,7 +80,7 @@ class SameRun:
         """
         if change.what != REMOVED:
             return not change.miscounts
-        labels = _labels(change.instruction)
+        labels = labels_of(change.instruction)
         if not labels:
             return commits(change.instruction)
         return all(self._orders(label, change.instruction.number) for label in labels)
@@ -105,7 +93,11 @@ class SameRun:
     def keeps_others(self, change: Mutation) -> bool:
         """True if what is wrong with a kernel with this change still is with more changes of its kind: those that only
         take order away, and those that leave an object valid. With an inval goes what is wrong with the inval."""
-        return self.only_orders(change) or _invalidates(change.instruction)
+        return self.only_orders(change) or invalidates(change.instruction)
+
+    @cached_property
+    def _groups(self) -> Regrouped:
+        return Regrouped(self._run)
 
     @cached_property
     def _alone(self) -> frozenset[int]:
@@ -130,17 +122,37 @@ class SameRun:
             return None
         return self._run.first_shown(flags, self._raised, self._known)
 
-    def shows(self, changes: Sequence[Mutation]) -> bool:
-        """True if something is new with these changes: a finding, or a condition that is open. Those of which the run
-        is no execution, and which only take order away, are left out: what is wrong without them is wrong with them.
+    def shows(self, changes: Sequence[Mutation]) -> Shown | None:
+        """What is new with these changes, a finding or a condition that is open; None if nothing is. Those of which the
+        run is no execution, and which only take order away, are left out: what is wrong without them is wrong beside
+        them.
         """
-        asked = [it for it in changes if not self.only_orders(it) or self._has_execution(it)]
+        asked = self._that_show(changes)
         flags = self._flags(asked) if asked else None
         if flags is None:
+            return None
+        findings = self._run.first_shown(flags, self._raised, self._known)
+        if findings:
+            return Shown.of(findings[0])
+        return Shown() if self._run.violated_counts(flags, self._events(asked)) - self._uncounted else None
+
+    def _that_show(self, changes: Sequence[Mutation]) -> list[Mutation]:
+        return [it for it in changes if not self.only_orders(it) or self._has_execution(it)]
+
+    def still_shows(self, shown: Shown, others: Sequence[Mutation], changes: Sequence[Mutation]) -> bool:
+        """True if what the run shows without some instructions it shows without others too, all of which are `changes`.
+
+        The run without all of them is an execution as well, in which nothing is ordered that was not. What is wrong is
+        between events that are there, and no other one orders these. With an init, more updates may be undefined.
+        """
+        if not shown.at or any(it.what != REMOVED or it.instruction.number in self._saved for it in others):
             return False
-        return bool(self._run.first_shown(flags, self._raised, self._known)) or bool(
-            self._run.violated_counts(flags, self._events(asked)) - self._uncounted
-        )
+        mine = {id(log) for at in shown.at for log in self._logs.get(at, ())}
+        gone = {it.instruction.number for it in others}
+        theirs = {id(log) for at in gone for log in self._logs.get(at, ())}
+        if not shown.at.isdisjoint(gone) or not mine.isdisjoint(theirs):
+            return False
+        return self._removed([it for it in self._that_show(changes) if not self._groups.handles(it)]) is not None
 
     def waits_for_ever(self, changes: Sequence[Mutation]) -> bool:
         """True if a thread waits for ever with these removals, since too few arrive at an mbarrier object."""
@@ -151,7 +163,7 @@ class SameRun:
 
     def _counts_for_nothing(self, instruction: PtxInstruction) -> bool:
         """True if threads execute the same without an instruction, as long as they do not wait for it."""
-        if any(_action(label) is Action.TEST for label in _labels(instruction)):
+        if any(object_action(label) is Action.TEST for label in labels_of(instruction)):
             return self._polls(instruction)
         return self._used.isdisjoint(lowered(instruction).writes)
 
@@ -184,7 +196,9 @@ class SameRun:
         orders, of an inval, of idle mbarrier objects. What is wrong stands elsewhere, and is not about these objects.
         """
         more = [it for it in others if not self.only_orders(it)]
-        objects = [it for it in more if not _invalidates(it.instruction)]
+        if any(it.instruction.number in self._saved for it in more):
+            return False  # the waits that go with it may be what is wrong
+        objects = [it for it in more if not invalidates(it.instruction)]
         mine = {id(log) for log in self._logs.get(change.instruction.number, ())}
         theirs = {id(log) for it in objects for log in self._logs.get(it.instruction.number, ())}
         elsewhere = not any(it.instruction.line in lines for it in more)
@@ -198,6 +212,8 @@ class SameRun:
 
     def _has_execution(self, change: Mutation) -> bool:
         """True if the run is an execution of the kernel with this change."""
+        if self._groups.handles(change):
+            return True
         return bool(self._new_labels(change)) if change.what != REMOVED else self._removed((change,)) is not None
 
     def only_run(self, changes: Sequence[Mutation]) -> JudgedRun | None:
@@ -205,14 +221,19 @@ class SameRun:
         else in it. By the theorem of `docs/kernels-theorem.md` it speaks for every schedule, as far as the conditions
         hold that the judgement looks at. What is missing is not said.
         """
-        reached = [it for it in self._reached(changes) if not commits(it.instruction)]
-        execution = self._execution(reached) if self.does_the_same(changes) else None
+        reached = self._reached(changes)
+        if not self.does_the_same(changes):
+            return None
+        known, last = self._beside(reached), self._last
+        execution: Execution | None
+        if last is not None and last.is_about(reached, known) and self._flags_of_run is self._whole:
+            execution, like = last.flags.execution, last.flags
+        else:
+            execution, like = self._execution(reached), known.flags if known.removed else self._flags_of_run
         if execution is None:
             return None
         gone = execution.frame.gone if isinstance(execution.frame, LessEvents) else 0
         run = self._run.as_execution(execution, gone)
-        known = self._beside(reached)
-        like = known.flags if known.removed else self._flags_of_run
         return JudgedRun(run, run.judgement(self._model, like=like, explain=False))
 
     def does_the_same(self, changes: Sequence[Mutation]) -> bool:
@@ -232,46 +253,49 @@ class SameRun:
         if change.what != REMOVED:
             labels = self._new_labels(change).values()
             restricts = any(isinstance(label, Fence) and label.covers is not None for label in labels)
-            return self.only_orders(change) and not restricts
+            return self.only_orders(change) and not restricts and self._has_execution(change)
         steps = lowered(change.instruction).ops
         if any(isinstance(it, Emit | CommitGroup | WaitForGroups) and counts_registers(it) for it in steps):
             return False
-        if commits(change.instruction):
-            return change.instruction.number not in self._run.run.closes and self._waits_for_all
-        if all(_action(label) is Action.TEST for label in _labels(change.instruction)):
+        if self._groups.handles(change):
+            return True
+        if all(object_action(label) is Action.TEST for label in labels_of(change.instruction)):
             return self._leaves_run(change)
         for log in self._logs.get(change.instruction.number, ()):
             lives = {step.life for step in log if step.event.at == change.instruction.number}
-            last = _invalidates(change.instruction) and not any(step.life > min(lives) for step in log)
+            last = invalidates(change.instruction) and not any(step.life > min(lives) for step in log)
             if not last and not all(step.event.at in removals for step in log):
                 return False
         return self._leaves_run(change) or self._action(change) is not None
 
-    @cached_property
-    def _waits_for_all(self) -> bool:
-        """True if every wait for groups waits for all of them, so that it is the same beside fewer empty ones."""
-        waits = (it for each in self._run.body for it in lowered(each).ops if isinstance(it, WaitForGroups))
-        return all(it.pending in (None, Const(0)) for it in waits if not counts_registers(it))
-
     def _flags(self, changes: Sequence[Mutation]) -> Flags | None:
         """The flags of the execution that the run is; None if it is none."""
+        known, last = self._beside(changes), self._last
+        if last is not None and last.is_about(changes, known):
+            return last.flags
         execution = self._execution(changes)
-        return None if execution is None else Flags(self._model, execution, self._beside(changes).flags)
+        if execution is None:
+            return None
+        flags = Flags(self._model, execution, known.flags)
+        if flags.by_difference:  # others take much memory
+            self._last = _Asked(_told_apart(changes), known, flags)
+        return flags
 
     def _beside(self, changes: Sequence[Mutation]) -> _Known:
         """What is known of removals to which these add others, or of the run as it is."""
         removed = {it.instruction.number for it in changes if it.what == REMOVED}
         if len(removed) == len(changes) and self._near.removed <= removed:
             return self._near
-        return _Known(frozenset(), 0, self._whole)
+        return self._nothing
 
     def _execution(self, changes: Sequence[Mutation]) -> Execution | None:
         """The execution of a kernel with these changes that the run is; None if it is none."""
-        removed = self._removed([change for change in changes if change.what == REMOVED])
+        others = [it for it in changes if not self._groups.handles(it)]
+        removed = self._removed([change for change in others if change.what == REMOVED])
         if removed is None:
             return None
         labels = dict[int, Label]()
-        for change in changes:
+        for change in others:
             if change.what != REMOVED:
                 changed = self._new_labels(change)
                 if not changed:
@@ -279,6 +303,9 @@ class SameRun:
                 labels |= changed
         known = self._beside(changes)
         execution = known.flags.execution
+        if kept := self._groups.kept([it for it in changes if self._groups.handles(it)]):
+            complete = rows_without(self._run.graph.completing_less(self._run.execution, kept), known.events)
+            execution = replace(execution, chosen_relations={**execution.chosen_relations, "compl": complete})
         if labels:
             execution = self._run.graph.with_labels(execution, labels)
         if removed.events & ~known.events:
@@ -286,8 +313,17 @@ class SameRun:
         return execution
 
     def _events(self, changes: Sequence[Mutation]) -> int:
-        """The events of the instructions that are changed."""
-        return sum(self._events_at.get(at, 0) for at in {change.instruction.number for change in changes})
+        """The events of the instructions that are changed; of a test that is removed, the waits that it saves, too."""
+        events = 0
+        for change in changes:
+            at = change.instruction.number
+            events |= self._events_at.get(at, 0) | (self._saved.get(at, 0) if change.what == REMOVED else 0)
+        return events
+
+    @cached_property
+    def _saved(self) -> dict[int, int]:
+        """By a test that looks ahead, the events of waits that are not made where it returns true."""
+        return saved_waits(self._run.run, self._run.graph.number)
 
     @cached_property
     def _events_at(self) -> dict[int, int]:
@@ -315,7 +351,7 @@ class SameRun:
 
     def _action(self, change: Mutation) -> Action | None:
         """The action of an init, or of an update whose state nobody uses; None for any other instruction."""
-        actions = {_action(label) for label in _labels(change.instruction)}
+        actions = {object_action(label) for label in labels_of(change.instruction)}
         action = next(iter(actions)) if len(actions) == 1 else None
         if action in (None, Action.TEST, Action.INVAL) or not self._used.isdisjoint(lowered(change.instruction).writes):
             return None
@@ -348,7 +384,7 @@ class SameRun:
 
     def _new_labels(self, change: Mutation) -> dict[int, Label]:
         """The labels of the events of a weakened instruction; none if anything else differs."""
-        labels = _relabelled(change)
+        labels = relabelled(change)
         graph, changed = self._run.graph, dict[int, Label]()
         for number in bits(self._events((change,))) if labels else ():
             label = graph.points[number].label
@@ -360,11 +396,11 @@ class SameRun:
 
     def _leaves_run(self, change: Mutation) -> bool:
         """True if the run without its events is an execution of the kernel without an instruction."""
-        labels = _labels(change.instruction)
+        labels = labels_of(change.instruction)
         if not labels:
             return False
-        if all(_action(label) is Action.TEST for label in labels):
-            return self._polls(change.instruction)
+        if all(object_action(label) is Action.TEST for label in labels):
+            return self._polls(change.instruction) or change.instruction.number in self._saved
         return self.keeps_others(change)
 
     def _polls(self, test: PtxInstruction) -> bool:
@@ -375,55 +411,32 @@ class SameRun:
         return not complaints(self._run.entry, [test.number], run.awaits)
 
 
-def commits(instruction: PtxInstruction) -> bool:
-    """True if an instruction closes a group and does nothing else. Without it, waits for groups wait for less."""
-    steps = lowered(instruction).ops
-    return bool(steps) and all(isinstance(step, CommitGroup) for step in steps)
+def _told_apart(changes: Sequence[Mutation]) -> frozenset[tuple[int, str]]:
+    """What tells changes of a kernel apart."""
+    return frozenset((it.instruction.number, it.what) for it in changes)
 
 
-def _invalidates(instruction: PtxInstruction) -> bool:
-    """True if an instruction ends the life of an mbarrier object."""
-    labels = _labels(instruction)
-    return bool(labels) and all(_action(label) is Action.INVAL for label in labels)
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Something new that a run shows. `at`: the instructions of the finding; none for an open condition."""
+
+    at: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, finding: KernelFinding) -> Shown:
+        return cls(frozenset(side.instruction.number for side in finding.sides))
 
 
-def _labels(instruction: PtxInstruction) -> list[Label]:
-    """The labels of the steps of an instruction; none if it has steps of another kind."""
-    steps = [step for step in lowered(instruction).ops if not isinstance(step, Assign | UndefinedIf | Note)]
-    labels: list[Label] = [label for step in steps if isinstance(label := getattr(step, "label", None), LABELS)]
-    return labels if len(labels) == len(steps) else []
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The flags of the run with some changes, evaluated by what differs from those in `known`."""
 
+    changed: frozenset[tuple[int, str]]
+    known: _Known
+    flags: Flags
 
-def _action(label: Label) -> Action | None:
-    return label.action if isinstance(label, Mbarrier) else None
-
-
-def _relabelled(change: Mutation) -> dict[Label, Label]:
-    """The labels of the steps of an instruction, with what they become if it is weakened; none if more differs."""
-    before, after = lowered(change.instruction).ops, lowered(change.becomes).ops
-    if len(before) != len(after):
-        return {}
-    labels: list[tuple[Label, Label]] = []
-    for old, new in zip(before, after, strict=True):
-        mine, others = _labels_of(old), _labels_of(new)
-        names = [name for name in mine if mine[name] != others.get(name)]
-        if type(old) is not type(new) or mine.keys() != others.keys():
-            return {}
-        step: Any = old
-        if (
-            any(isinstance(mine[name], GroupWait | Issue) for name in names)
-            or replace(step, **{name: others[name] for name in names}) != new
-        ):
-            return {}
-        labels += [(mine[name], others[name]) for name in mine]
-    known = dict(labels)
-    return known if all(known[old] == new for old, new in labels) else {}
-
-
-def _labels_of(step: object) -> dict[str, Label]:
-    """The labels in the fields of a step."""
-    values = ((each.name, getattr(step, each.name)) for each in fields(step)) if is_dataclass(step) else ()
-    return {name: value for name, value in values if isinstance(value, LABELS)}
+    def is_about(self, changes: Sequence[Mutation], known: _Known) -> bool:
+        return self.known is known and self.changed == _told_apart(changes)
 
 
 @dataclass(frozen=True, slots=True)

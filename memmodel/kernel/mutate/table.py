@@ -33,7 +33,7 @@ from memmodel.kernel.mutate.mutants import (
 )
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation, copies_together, mutations
 from memmodel.kernel.mutate.reasons import LaunchOrder
-from memmodel.kernel.mutate.same_run import SameRun
+from memmodel.kernel.mutate.same_run import SameRun, Shown
 from memmodel.kernel.mutate.same_runs import SameRuns
 from memmodel.kernel.mutate.together import MinimumSet, minimum_set
 from memmodel.kernel.order.judging import RunJudge
@@ -154,6 +154,7 @@ def _minimum(
     ]
     broken = [result for result in removed if result.noticed in BROKEN]
     lines = {result.mutation.instruction.number: result.lines for result in broken}
+    shown: dict[frozenset[int], Shown] = {}
     return minimum_set(
         work.entry,
         [result.mutation for result in removed] if together else None,
@@ -161,8 +162,8 @@ def _minimum(
         work.unnoticed,
         [[result.mutation] for result in broken],
         (lambda change: False) if same is None else same.only_orders,
-        lambda changes, others: _stays_broken(changes, others, lines, same),
-        lambda changes: _shown(work, changes, same),
+        lambda changes, others: _stays_broken(changes, others, lines, shown, same),
+        lambda changes: _shown(work, changes, shown, same),
         (lambda changes: False) if same is None else same.idle,
     )
 
@@ -171,22 +172,36 @@ def _stays_broken(
     changes: Sequence[Mutation],
     others: Sequence[Mutation],
     lines: Mapping[int, Sequence[int]],
+    shown: Mapping[frozenset[int], Shown],
     same: SameRun | None,
 ) -> bool:
     """True if the kernel with some changes, which is wrong, still is with other removals. `lines`: of the errors of
-    single changes, by instruction."""
+    single changes, by instruction; `shown`: what the run shows with some changes, by their instructions."""
     change, number = changes[0], changes[0].instruction.number
     if same is not None and len(changes) == 1 and number in lines:
         return same.stays_broken(change, lines[number], others)
+    if same is not None and (there := shown.get(_numbers(changes))) is not None:
+        return same.still_shows(there, others, [*changes, *others])
     return all(same is not None and same.only_orders(it) for it in others)
 
 
-def _shown(work: MutantWork, changes: Sequence[Mutation], same: SameRun | None) -> bool:
+def _numbers(changes: Sequence[Mutation]) -> frozenset[int]:
+    return frozenset(change.instruction.number for change in changes)
+
+
+def _shown(
+    work: MutantWork, changes: Sequence[Mutation], shown: dict[frozenset[int], Shown], same: SameRun | None
+) -> bool:
     """True if the run of the kernel shows that something is wrong with these changes. Raises BudgetSpent."""
     work.check_time()
     if same is not None and same.waits_for_ever(changes):
         return True
-    if bool(work.masking.masked(changes)) or (same is not None and same.shows(changes)):
+    if masked := work.masking.masked(changes):
+        if masked.findings:
+            shown[_numbers(changes)] = Shown.of(masked.findings[0])
+        return True
+    if same is not None and (there := same.shows(changes)) is not None:
+        shown[_numbers(changes)] = there
         return True
     if work.runs.new_findings(changes):
         return True

@@ -78,6 +78,9 @@ def minimum_set(
                 return True
         return False
 
+    def still_goes(changes: Sequence[Mutation]) -> bool:
+        return not known(changes) and goes(changes)
+
     wrong = [list(changes) for changes in broken]
     dropped: list[Mutation] = []
     larger: list[Mutation] | None = None
@@ -90,12 +93,12 @@ def minimum_set(
             if likely and goes(likely):
                 dropped += likely
             else:
-                largest(needless, goes, dropped)
+                largest(needless, still_goes, dropped)
         if removals is not None:
-            while dropped and _drop_idle([it for it in removals if not only_orders(it)], dropped, goes, idle):
+            while dropped and _drop_idle([it for it in removals if not only_orders(it)], dropped, still_goes, idle):
                 pass
             if dropped:
-                _drop(removals, dropped, lambda changes: not known(changes) and goes(changes))
+                _drop(removals, dropped, still_goes)
             larger = _larger(removals, len(dropped), goes, known)
     except BudgetSpent as spent:
         if not dropped:

@@ -335,6 +335,16 @@ class Graph:
             execution, frame=frame, chosen_relations={**execution.chosen_relations, "sync_fence": sync_fence}
         )
 
+    def completing_less(self, execution: Execution, kept: Mapping[int, int]) -> Rows:
+        """What asynchronous events are completed by, where some waits are for the first few instructions only.
+        `kept`: how many, by the number of the wait."""
+        rows = list(execution.relation("compl"))
+        for number, count in kept.items():
+            for issue in self.events[number].completes[count:]:
+                for point, _ in self._parts.get(id(issue), ()):
+                    rows[point] &= ~(1 << number)
+        return rows
+
     def _of_threads(self) -> Iterator[TraceEvent]:
         """The events of the threads in the graph."""
         for thread in {point.thread for point in self.points if point.thread is not None}:

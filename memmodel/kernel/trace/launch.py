@@ -18,6 +18,7 @@ from memmodel.kernel.trace.objects import ObjectStep
 from memmodel.kernel.trace.problems import Failure
 from memmodel.kernel.trace.stuck import StuckLanes
 from memmodel.kernel.trace.threads import TraceThread
+from memmodel.program.ops import Track
 from memmodel.ptx.module.syntax import PtxInstruction
 
 
@@ -54,6 +55,15 @@ class TermsOf(Enum):
     """Of what each lane computes."""
     NUMBERS = "numbers"
     """Of what each lane computes if no number is NaN."""
+
+
+class Committed(NamedTuple):
+    """A group that a thread closed. `at`: the number of the commit; `issued`: how many instructions of this kind the
+    thread had issued by then, and `events`: how many events it had."""
+
+    at: int
+    issued: int
+    events: int
 
 
 @dataclass(slots=True)
@@ -107,8 +117,8 @@ class LaunchTrace:
     """By the number of an instruction with an assumption, when each thread first came to it."""
     executed: set[int] = field(default_factory=set)
     """The numbers of the instructions that some lane executed, and of the branches that some lane came to."""
-    closes: set[int] = field(default_factory=set)
-    """The numbers of the commits that closed a group of which some lane had issued something."""
+    commits: dict[tuple[int, Track], list[Committed]] = field(default_factory=dict)
+    """By thread and kind of group, what it committed."""
     instructions: int = 0
     """How many instructions lanes have executed."""
     elected: bool = False

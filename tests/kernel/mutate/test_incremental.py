@@ -6,7 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import pytest
@@ -26,7 +26,7 @@ from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.mutate import mutants
 from memmodel.kernel.mutate.mutants import BROKEN, MutantFate, MutantWork, Noticed
 from memmodel.kernel.mutate.mutations import REMOVED, is_weaker, mutations
-from memmodel.kernel.mutate.same_run import SameRun
+from memmodel.kernel.mutate.same_run import SameRun, Shown
 from memmodel.kernel.mutate.table import MutationTable, mutation_table
 from memmodel.kernel.mutate.together import largest
 from memmodel.kernel.synchronization.page import report_page
@@ -55,9 +55,9 @@ bar.warp.sync 0xffffffff;
 """The fence and the release of the arrive do the same; what stands last is needless."""
 
 
-def same_run(body: str) -> SameRun:
+def same_run(body: str, threads: int = 64) -> SameRun:
     read = module(body)
-    kernel = judge_case(KernelCase(read, entry(read), launch(), MODEL, CheckOptions()))
+    kernel = judge_case(KernelCase(read, entry(read), launch(threads), MODEL, CheckOptions()))
     representative = kernel.representative
     assert representative is not None and representative.judgement.flags is not None
     return SameRun(representative.run, MODEL, representative.judgement.flags, kernel.verdict.known_keys)
@@ -130,12 +130,30 @@ def test_what_stands_in_for_another_one_is_told_apart_in_the_run(monkeypatch: py
 
 
 def test_a_removal_of_which_the_run_is_no_execution_hides_nothing() -> None:
-    """A commit leaves no event. Without it less is waited for, and nothing else."""
-    body = NEIGHBOUR.format(sync="bar.sync 0;\ncp.async.commit_group;\nbar.sync 0;")
-    run, removals = same_run(body), [it for it in mutations(entry(module(body))) if it.what == REMOVED]
+    """The machine checks registers by groups of wgmma. Without a commit less is waited for, and nothing else."""
+    body = NEIGHBOUR.format(sync="bar.sync 0;\nwgmma.commit_group.sync.aligned;\nbar.sync 0;")
+    run, removals = same_run(body, 128), [it for it in mutations(entry(module(body))) if it.what == REMOVED]
     first, commit, last = removals
     assert run.only_orders(commit) and run.new_findings(*removals) is None and run.shows(removals)
     assert not run.shows([first, commit]) and not run.shows([commit]) and not run.shows([commit, last])
+
+
+@pytest.mark.parametrize(
+    "body", [HANDED_OVER, NEIGHBOUR.format(sync="fence.acq_rel.gpu;\nbar.sync 0;\nbar.sync 1;\nbar.warp.sync -1;")]
+)
+def test_what_the_run_shows_without_some_instructions_it_shows_without_more(body: str) -> None:
+    """What is said not to be asked again is wrong where it is asked."""
+    run, removals = same_run(body), [it for it in mutations(entry(module(body))) if it.what == REMOVED]
+    told = 0
+    for some in (list(it) for size in (1, 2) for it in combinations(removals, size)):
+        shown = run.shows(some)
+        rest = [it for it in removals if it not in some]
+        for others in (list(it) for size in (1, 2) for it in combinations(rest, size)) if shown is not None else ():
+            if run.still_shows(shown, others, [*some, *others]):
+                told += 1
+                assert run.shows([*some, *others]), (some, others)
+    assert told > 2
+    assert not run.still_shows(Shown(), removals[1:], removals)
 
 
 def test_what_a_later_wait_for_groups_orders_too() -> None:

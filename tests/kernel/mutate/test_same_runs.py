@@ -83,7 +83,67 @@ ld.shared.u32 %r5, [%r2+8];
 """
 )
 """Each of two waits for one phase can go, and not both."""
-BODIES = {"elected": ELECTED, "waits twice": TWICE, "copied": COPIED, "fenced": FENCED}
+AHEAD = """
+@%p0 mbarrier.init.shared.b64 [%r4], 1;
+bar.sync 0;
+@%p0 st.shared.u32 [%r2], 7;
+@%p0 mbarrier.arrive.shared.b64 _, [%r4];
+mov.u32 %r6, 0;
+mbarrier.try_wait.parity.shared.b64 %p2, [%r4], 0;
+ROUND:
+@%p2 bra GO;
+WAIT:
+mbarrier.try_wait.parity.shared.b64 %p3, [%r4], %r6;
+@!%p3 bra WAIT;
+GO:
+ld.shared.u32 %r5, [%r2];
+bar.sync 0;
+@%p0 st.shared.u32 [%r2], 8;
+@%p0 mbarrier.arrive.shared.b64 _, [%r4];
+bar.sync 0;
+setp.eq.s32 %p4, %r6, 0;
+xor.b32 %r6, %r6, 1;
+mbarrier.try_wait.parity.shared.b64 %p2, [%r4], %r6;
+@%p4 bra ROUND;
+"""
+"""The first of two tests that look ahead saves the wait of one round, and the second that of the next."""
+GROUPS = """
+cp.async.ca.shared.global [%r3], [%d0], 4;
+cp.async.commit_group;
+cp.async.commit_group;
+cp.async.ca.shared.global [%r3+256], [%d0+256], 4;
+@%p0 cp.async.commit_group;
+setp.ne.s32 %p1, %r0, 0;
+@%p1 cp.async.commit_group;
+cp.async.ca.shared.global [%r3+512], [%d0+512], 4;
+cp.async.commit_group;
+cp.async.wait_group 3;
+cp.async.wait_group 2;
+ld.shared.u32 %r5, [%r3];
+cp.async.wait_group 1;
+ld.shared.u32 %r6, [%r3+256];
+cp.async.wait_group 0;
+ld.shared.u32 %r7, [%r3+512];
+"""
+BULK = """
+@%p0 bra ISSUE;
+bra END;
+ISSUE:
+cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r2], 16;
+cp.async.bulk.commit_group;
+cp.async.bulk.global.shared::cta.bulk_group [%d0+16], [%r2+16], 16;
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group.read 1;
+st.shared.u32 [%r2], 1;
+cp.async.bulk.wait_group.read 0;
+st.shared.u32 [%r2+16], 1;
+cp.async.bulk.wait_group 0;
+END:
+"""
+BODIES = {
+    "elected": ELECTED, "waits twice": TWICE, "copied": COPIED, "fenced": FENCED, "looks ahead": AHEAD,
+    "groups": GROUPS.replace("@%p1 ", "").replace("@%p0 ", ""), "bulk": BULK,
+}  # fmt: skip
 
 
 def judged(read: PtxModule, function: PtxFunction, launched: Launch) -> JudgedKernel:
@@ -180,6 +240,21 @@ def test_the_verdict_is_that_of_runs_of_their_own(body: str) -> None:
     assert followed > 4
 
 
+def test_without_a_test_that_looks_ahead_the_waits_go_that_it_saves() -> None:
+    read = module(AHEAD)
+    kernel = judged(read, entry(read), launch())
+    removals = [it for it in mutations(entry(read)) if it.what == REMOVED and "try_wait" in it.instruction.words]
+    first, wait, second = removals
+    same = SameRuns(kernel, MODEL)._runs[0]
+    found = [{it.rule for it in same.new_findings(removal) or ()} for removal in removals]
+    assert found == [{"data-race"}, {"data-race"}, {"undefined-unobserved-phase"}]
+    made = same._events((wait,))
+    of_first, of_second = (same._events((it,)) & made for it in (first, second))
+    assert of_first and of_second and of_first | of_second == made and not of_first & of_second
+    assert SameRuns(kernel, MODEL).cover(second)
+    assert not same.stays_broken(first, [], [second])  # the wait that is saved may be what is wrong
+
+
 def test_what_counts_for_registers_takes_a_run_of_its_own() -> None:
     """The run checks the registers of wgmma.mma_async by its fences and waits."""
     body = """
@@ -239,11 +314,23 @@ def test_copies_of_maps_by_their_fences_are_weakened_in_the_run() -> None:
     ]
 
 
-def test_a_commit_of_nothing_changes_no_run() -> None:
+def test_groups_are_known_where_threads_that_are_alike_commit_alike() -> None:
+    """Two commits stand for one here: lane 0 comes to the first of them, the others to the second."""
+    read = module(GROUPS)
+    runs = SameRuns(judged(read, entry(read), launch()), MODEL)
+    changes = [it for it in mutations(entry(read)) if "commit_group" in it.instruction.words or "group" in it.what]
+    assert changes and not any(runs.cover(it) for it in changes)
+    read = module(BODIES["groups"])
+    runs = SameRuns(judged(read, entry(read), launch()), MODEL)
+    changes = [it for it in mutations(entry(read)) if "commit_group" in it.instruction.words or "group" in it.what]
+    assert len(changes) == 9 and all(runs.cover(it) for it in changes)
+
+
+def test_a_commit_of_nothing_counts_as_a_group() -> None:
     """Of the two groups one is empty. A wait that leaves a group open counts the empty ones, too."""
     copy = "cp.async.ca.shared.global [%r3], [%d0], 4;\ncp.async.commit_group;\ncp.async.commit_group;\n"
-    for left, covered in ((0, [False, True]), (1, [False, False])):
-        read = module(f"{copy}cp.async.wait_group {left};\ncp.async.wait_group 0;\nld.shared.u32 %r5, [%r3];\n")
-        runs = SameRuns(judged(read, entry(read), launch()), MODEL)
+    for left, needed in ((0, [False, False]), (1, [True, True])):
+        read = module(f"{copy}cp.async.wait_group {left};\nld.shared.u32 %r5, [%r3];\n")
+        same = SameRuns(judged(read, entry(read), launch()), MODEL)._runs[0]
         removals = [it for it in mutations(entry(read)) if it.what == REMOVED]
-        assert [runs.cover(it) for it in removals[:2]] == covered
+        assert [bool(same.new_findings(it)) for it in removals[:2]] == needed

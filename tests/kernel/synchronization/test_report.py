@@ -146,7 +146,7 @@ def test_what_can_go_is_said_where_the_time_runs_out() -> None:
     """What went together until then is an upper bound, and nothing is said of the others."""
     read = module(NEIGHBOUR.format(sync="bar.warp.sync -1;\nbar.warp.sync -1;\nbar.sync 0;"))
     first, second, sync = removals = [change for change in mutations(entry(read)) if change.what == REMOVED]
-    answers = iter([False, False, True])  # all at once, twice, then the first
+    answers = iter([False, True])  # all at once, then the first
 
     def unnoticed(function: PtxFunction) -> bool:
         try:
