@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
-from memmodel.isa.lowered import LoweredInstruction, lowered, named_registers, registers, widths
+from memmodel.isa.lowered import LoweredInstruction, lowered, named_registers, widths
 from memmodel.kernel.flow.detours import Detour
 from memmodel.kernel.machine.code import Code, Follower, begins
 from memmodel.kernel.machine.collective.exchange import shuffle_source
@@ -20,58 +19,28 @@ from memmodel.kernel.machine.rows import LANES, UNKNOWN, Uniform, Value
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.cells import MemoryTerms, OwnAccess
 from memmodel.kernel.machine.values.lanes import Step, forgetting
+from memmodel.kernel.machine.values.moves import Move, followed
 from memmodel.kernel.machine.values.named_expressions import ExpressionTerms, TermRow
 from memmodel.kernel.machine.values.slices import WIDEST, Slices
 from memmodel.kernel.machine.values.specials import special
 from memmodel.kernel.machine.values.terms import Terms
 from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess, each_once
-from memmodel.program.expressions import AddressOf, Apply, Const, Expr, leaves_of, registers_of, space_named
-from memmodel.program.expressions import Get as RegisterValue
-from memmodel.program.ops import Assign, Read, Write
-from memmodel.program.regions import Elements, LaneRows
+from memmodel.program.expressions import AddressOf, Apply, Const, registers_of
+from memmodel.program.ops import Assign, Write
 from memmodel.program.unknowns import Leaf
 from memmodel.program.uses import results_of
-from memmodel.program.warp_ops import SHUFFLES, AmongLanes, Exchange, Forget, MoveMatrix, TransposeMatrix
+from memmodel.program.warp_ops import SHUFFLES, AmongLanes, Exchange, Forget, TransposeMatrix
 from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.operands import Mem, Register, TensorOperand
-from memmodel.ptx.vocabulary import Sem
+from memmodel.ptx.operands import Register
 
 VOTES = (Exchange.ALL, Exchange.ANY, Exchange.UNIFORM, Exchange.BALLOT)
 NAMED = (*SHUFFLES, *VOTES, Exchange.REDUCE)
 """What is a function of the values that the lanes give."""
 
-PIECE = 4
-"""Bytes of a row of a matrix that a lane has."""
-
 WrittenTerms = Sequence[list[int] | None]
 """For each register that an instruction writes its terms, one for each lane; None if they are not known."""
 
 Moved = WeakAccess | OwnAccess
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """A load or store whose values are followed: weak, of all elements, of `unit` bytes each.
-
-    `space`: the state space that it names. `slots`: the registers that a load writes. `values`: what a store leaves.
-    `signed`: the elements are extended by their sign. `transposed`: of a matrix whose elements lanes have by columns.
-    """
-
-    unit: int
-    space: str | None
-    slots: tuple[int, ...] = ()
-    values: tuple[Expr, ...] = ()
-    signed: bool = False
-    transposed: bool = False
-
-    @property
-    def count(self) -> int:
-        """How many elements it moves."""
-        return len(self.slots) or len(self.values)
-
-    def meets(self, other: Move) -> bool:
-        """True if an address of one state space may be in the other one."""
-        return self.space == other.space or None in (self.space, other.space)
 
 
 class Naming(Follower):
@@ -420,69 +389,3 @@ def _registers(instruction: PtxInstruction) -> Iterator[Register]:
     """The registers that an instruction reads or writes, its predicate included."""
     for operand in (*instruction.operands, *([instruction.guard] if instruction.guard is not None else [])):
         yield from named_registers(operand)
-
-
-def _move(instruction: PtxInstruction) -> Move | None:
-    """What a load or store moves; None if its values cannot be followed."""
-    does = lowered(instruction)
-    if does.atomic:
-        return None
-    for op in does.ops:
-        if isinstance(op, MoveMatrix) and isinstance(op.region, LaneRows) and op.transposed is not None:
-            slots = tuple(map(int, op.registers))
-            return Move(PIECE, space_named(op.region.address), slots, op.values, transposed=op.transposed)
-        if not isinstance(op, Read | Write) or not isinstance(op.region, Elements):
-            continue
-        size, weak = op.region.size, op.label.sem is Sem.WEAK and not op.label.asynchronous
-        if size is None or not weak or op.region.left_out:
-            return None
-        space = space_named(op.region.address)
-        if isinstance(op, Write):
-            return None if op.when is not None else Move(size, space, values=op.values)
-        if op.type is None or None in op.registers:
-            return None
-        slots = tuple(int(name) for name in op.registers if name is not None)
-        return Move(size, space, slots, signed=op.type.signed)
-    return None
-
-
-def followed(body: Sequence[PtxInstruction], stores: frozenset[int]) -> tuple[frozenset[int], Mapping[int, Move]]:
-    """The registers that lead to some stores, and the loads and stores on the way, by number."""
-    makers: dict[int, list[PtxInstruction]] = {}
-    known = {instruction.number: move for instruction in body if (move := _move(instruction)) is not None}
-    writers = {number: move for number, move in known.items() if move.values}
-    for instruction in body:
-        for slot in lowered(instruction).writes:
-            makers.setdefault(slot, []).append(instruction)
-    slots: set[int] = set()
-    moves = {number: move for number, move in writers.items() if number in stores}
-    waiting = [slot for move in moves.values() for slot in _stored_slots(move)]
-    waiting += [
-        instruction.guard.slot for instruction in body if lowered(instruction).jumps and instruction.guard is not None
-    ]
-    while waiting:
-        slot = waiting.pop()
-        if slot in slots:
-            continue
-        slots.add(slot)
-        for instruction in makers.get(slot, ()):
-            waiting += [] if instruction.guard is None else [instruction.guard.slot]
-            load = known.get(instruction.number)
-            if load is not None and instruction.number not in moves:
-                moves[instruction.number] = load
-                for number, store in writers.items():
-                    if number not in moves and load.meets(store):
-                        moves[number] = store
-                        waiting += _stored_slots(store)
-            elif not lowered(instruction).loads:
-                operands = [
-                    operand for operand in instruction.operands[1:] if not isinstance(operand, Mem | TensorOperand)
-                ]
-                waiting += [register for operand in operands for register in registers(operand)]
-    return frozenset(slots), moves
-
-
-def _stored_slots(move: Move) -> list[int]:
-    """The registers that a store leaves in memory."""
-    leaves = (leaf for value in move.values for leaf in leaves_of(value))
-    return [int(leaf.register) for leaf in leaves if isinstance(leaf, RegisterValue) and leaf.register.isdigit()]
