@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from memmodel.base.labels import Access, Family, Side
 from memmodel.errors import InputError, nearest
-from memmodel.isa.rows.slots import SCOPES
+from memmodel.isa.rows.slots import SCOPES, SPACE_OF, WINDOW_OF
 from memmodel.isa.rows.spelling import Spelling
 from memmodel.isa.rows.types import data_type
 from memmodel.litmus.constants import Fragments, cache_policies, constants, fragments, predicates
@@ -23,39 +23,24 @@ from memmodel.program.ops import Assign
 from memmodel.program.regions import Elements
 from memmodel.program.special import special_register
 from memmodel.ptx.operands import (
-    Arguments,
     Blank,
     Imm,
-    JumpTable,
-    JumpTarget,
     Mem,
     Negated,
     Operand,
-    Pair,
-    Part,
     Real,
     Reg,
     Special,
     Sym,
-    TensorOperand,
     Vector,
+    describe,
     elements,
 )
 from memmodel.ptx.vocabulary import UNTYPED, DataType, Place, Proxy, Scope, Sem, Space, Window
-from memmodel.source import Span
 
 ADDRESS = DataType("u", 64)
 
 PROXY_LOADS = {Proxy.SURFACE: "suld", Proxy.TEXTURE: "tld", Proxy.CONSTANT: "cold"}
-
-SPACE_OF = {"global": Space.GLOBAL, "const": Space.CONST, "param": Space.PARAM}
-SPACE_OF |= {"shared": Space.SHARED, "shared::cta": Space.SHARED, "shared::cluster": Space.SHARED}
-SPACE_OF |= {"param::entry": Space.PARAM}
-
-WINDOW_OF = {"global": Window.GLOBAL, "const": Window.CONST, "param": Window.PARAM, "param::entry": Window.PARAM}
-WINDOW_OF["local"] = Window.LOCAL
-WINDOW_OF |= {"shared": Window.SHARED_CTA, "shared::cta": Window.SHARED_CTA, "shared::cluster": Window.SHARED_CLUSTER}
-"""The window that an instruction with this state space accesses; .shared alone is .shared::cta ("State Spaces")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,42 +450,4 @@ class Call:
 
     def refuse(self, message: str, slot: str, hint: str | None = None) -> NoReturn:
         """Raise InputError at the qualifier in that slot."""
-        raise InputError(message, part_span(self.instruction, self.reading.positions.get(slot)), hint)
-
-
-def part_span(instruction: Instruction, part: int | None) -> Span | None:
-    """Where a dotted part of the mnemonic stands (None: all of it)."""
-    whole: Span | None = instruction.mnemonic_span or instruction.span
-    if part is None or whole is None or whole.text != instruction.mnemonic:
-        return whole
-    start = whole.start + sum(len(text) + 1 for text in instruction.parts[:part])
-    return whole.source.span(start, start + len(instruction.parts[part]))
-
-
-def describe(operand: Operand) -> str:
-    """What an operand is, in words."""
-    if isinstance(operand, Reg):
-        return f"the register '{operand.name}'"
-    if isinstance(operand, Imm):
-        return f"the number {operand.value}"
-    if isinstance(operand, Real):
-        return f"the floating-point number {operand.span.text if operand.span else operand.value}"
-    if isinstance(operand, Sym):
-        return f"the name '{operand.name}'"
-    if isinstance(operand, Mem):
-        return "a memory operand"
-    if isinstance(operand, TensorOperand):
-        return "a tensor operand"
-    if isinstance(operand, Vector):
-        return "a vector"
-    if isinstance(operand, Pair):
-        return "a pair of registers"
-    if isinstance(operand, Negated):
-        return f"the predicate '!{operand.operand.name}'"
-    if isinstance(operand, JumpTarget):
-        return f"the label '{operand.name}'"
-    if isinstance(operand, JumpTable):
-        return f"the list of labels '{operand.name}'"
-    if isinstance(operand, Special | Part | Arguments):
-        return "an operand of another kind"
-    return "left out"
+        raise InputError(message, self.instruction.span_of_part(self.reading.positions.get(slot)), hint)

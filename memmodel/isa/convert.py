@@ -14,7 +14,6 @@ from dataclasses import replace
 from itertools import product
 
 from memmodel.errors import InputError
-from memmodel.isa.call import part_span
 from memmodel.isa.lower import lower_test, read_instruction
 from memmodel.isa.mnemonic import read_mnemonic
 from memmodel.isa.rows.slots import Need
@@ -323,4 +322,4 @@ def _spelled(instruction: Instruction, reading: Spelling, filled: tuple[str, ...
         raise InputError(
             f"{instruction.mnemonic} has no type that goes with its operands", instruction.mnemonic_span, "name one"
         )
-    raise InputError(fault.message, part_span(instruction, fault.part), fault.hint)
+    raise InputError(fault.message, instruction.span_of_part(fault.part), fault.hint)

@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from memmodel.base.labels import Access, Action, Family, Issue, Role, Side, Signal
-from memmodel.isa.call import ADDRESS, WINDOW_OF, Call
+from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.place import Receiver, in_cta, mapped, memory_base, rank_of
+from memmodel.isa.rows.slots import WINDOW_OF
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr
 from memmodel.program.ops import Gather, IssueAsync, Op, Part, Scatter, SignalPart, Track, UndefinedIf
 from memmodel.program.regions import Chunk, Object, Region

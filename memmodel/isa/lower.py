@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from memmodel.errors import InputError
-from memmodel.isa.call import Call, Context, part_span
+from memmodel.isa.call import Call, Context
 from memmodel.isa.matrix.wgmma_registers import with_register_checks
 from memmodel.isa.mnemonic import read_mnemonic
 from memmodel.isa.place import range_checks
@@ -37,7 +37,7 @@ def read_instruction(instruction: Instruction, test: LitmusTest) -> Spelling:
     """The row and qualifiers of an instruction. Raises InputError if its mnemonic or operand count is illegal."""
     reading = _read(instruction.mnemonic, test.layout)
     if isinstance(reading, Refusal):
-        raise InputError(reading.message, part_span(instruction, reading.part), reading.hint)
+        raise InputError(reading.message, instruction.span_of_part(reading.part), reading.hint)
     count = len(instruction.operands)
     if reading.operand_names(count) is None:
         where = instruction.mnemonic_span if reading.row.cases else instruction.span or instruction.mnemonic_span
@@ -135,7 +135,7 @@ def refuse_beyond(test: LitmusTest, level: PtxLevel) -> None:
         reading = read_instruction(instruction, test)
         for part, needs_what, of_version in reading.missing_at(len(instruction.operands), level):
             asked = f"--ptx-version is {level.version}" if of_version else f"--target is {level.target}"
-            raise InputError(f"{needs_what}; {asked}", part_span(instruction, part))
+            raise InputError(f"{needs_what}; {asked}", instruction.span_of_part(part))
 
 
 def minimum_target(test: LitmusTest) -> int:

@@ -14,10 +14,11 @@ from functools import lru_cache
 from typing import NoReturn
 
 from memmodel.errors import InputError
-from memmodel.isa.call import ADDRESS, WINDOW_OF, Call, describe
+from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.mnemonic import read_mnemonic
 from memmodel.isa.place import range_checks
 from memmodel.isa.rows.row import Row
+from memmodel.isa.rows.slots import WINDOW_OF
 from memmodel.isa.rows.spelling import Refusal, Spelling
 from memmodel.isa.table import HEADS
 from memmodel.litmus.syntax import Instruction, Layout
@@ -39,6 +40,7 @@ from memmodel.ptx.operands import (
     Special,
     Sym,
     Vector,
+    describe,
 )
 from memmodel.ptx.targets import PtxLevel
 from memmodel.ptx.vocabulary import PREDICATE, U32, DataType, Proxy, Window

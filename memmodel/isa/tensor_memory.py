@@ -7,14 +7,14 @@ count its columns. A matrix descriptor is a 64-bit register that holds the addre
 from __future__ import annotations
 
 from memmodel.base.labels import Access, Family, Issue, Side
-from memmodel.isa.call import Call, describe
+from memmodel.isa.call import Call
 from memmodel.isa.place import in_cta, memory_base, pair
 from memmodel.isa.rows.since import Since
 from memmodel.isa.rows.slots import needed
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import AsyncRead, Track
 from memmodel.program.regions import Accumulator, Matrix
-from memmodel.ptx.operands import Mem, Operand, Reg, Sym
+from memmodel.ptx.operands import Mem, Operand, Reg, Sym, describe
 from memmodel.ptx.targets import FAMILY_100
 from memmodel.ptx.vocabulary import U32, Proxy, Space
 

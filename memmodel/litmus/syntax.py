@@ -43,6 +43,14 @@ class Instruction:
         """The mnemonic split at its dots: ("ld", "acquire", "gpu", "u32")."""
         return tuple(self.mnemonic.split("."))
 
+    def span_of_part(self, part: int | None) -> Span | None:
+        """Where a dotted part of the mnemonic stands (None: all of it)."""
+        whole: Span | None = self.mnemonic_span or self.span
+        if part is None or whole is None or whole.text != self.mnemonic:
+            return whole
+        start = whole.start + sum(len(text) + 1 for text in self.parts[:part])
+        return whole.source.span(start, start + len(self.parts[part]))
+
 
 @dataclass(frozen=True, slots=True)
 class Label:

@@ -238,3 +238,32 @@ def within(operand: Operand) -> Iterator[Operand]:
 def registers_in(operands: Iterable[Operand]) -> Iterator[Reg]:
     """The registers in operands, those of addresses included, from left to right."""
     return (part for operand in operands for part in within(operand) if isinstance(part, Reg))
+
+
+def describe(operand: Operand) -> str:
+    """What an operand is, in words."""
+    if isinstance(operand, Reg):
+        return f"the register '{operand.name}'"
+    if isinstance(operand, Imm):
+        return f"the number {operand.value}"
+    if isinstance(operand, Real):
+        return f"the floating-point number {operand.span.text if operand.span else operand.value}"
+    if isinstance(operand, Sym):
+        return f"the name '{operand.name}'"
+    if isinstance(operand, Mem):
+        return "a memory operand"
+    if isinstance(operand, TensorOperand):
+        return "a tensor operand"
+    if isinstance(operand, Vector):
+        return "a vector"
+    if isinstance(operand, Pair):
+        return "a pair of registers"
+    if isinstance(operand, Negated):
+        return f"the predicate '!{operand.operand.name}'"
+    if isinstance(operand, JumpTarget):
+        return f"the label '{operand.name}'"
+    if isinstance(operand, JumpTable):
+        return f"the list of labels '{operand.name}'"
+    if isinstance(operand, Special | Part | Arguments):
+        return "an operand of another kind"
+    return "left out"

@@ -10,7 +10,7 @@ each lane names a row of its own, and what the registers hold is not known (`loa
 from __future__ import annotations
 
 from memmodel.base.labels import Side
-from memmodel.isa.call import Call, describe
+from memmodel.isa.call import Call
 from memmodel.isa.place import address_in
 from memmodel.isa.refused import refusing
 from memmodel.isa.rows.row import Row, Syntax, Together
@@ -21,7 +21,7 @@ from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, Op, Read, Write
 from memmodel.program.regions import Chunk, LaneRows
 from memmodel.program.warp_ops import MoveMatrix, WarpOp
-from memmodel.ptx.operands import Operand, Reg, Vector
+from memmodel.ptx.operands import Operand, Reg, Vector, describe
 from memmodel.ptx.targets import FAMILIES
 from memmodel.ptx.vocabulary import DataType, Space, Window
 

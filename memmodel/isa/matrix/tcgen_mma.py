@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from memmodel.base.labels import Family, Side
-from memmodel.isa.call import Call, describe
+from memmodel.isa.call import Call
 from memmodel.isa.matrix.tcgen_shapes import lane_checks, shape_checks
 from memmodel.isa.matrix.tcgen_values import collected, collector, hidden_lanes, zero_columns
 from memmodel.isa.refused import refusing
@@ -43,7 +43,7 @@ from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import AsyncRead, AsyncWrite, IssueAsync, Op, Part
 from memmodel.program.regions import Accumulator
 from memmodel.program.warp_ops import CollectorUse, MultiplyInTensorMemory, TensorElements, WarpOp
-from memmodel.ptx.operands import Imm, Negated, Operand, Reg, Vector
+from memmodel.ptx.operands import Imm, Negated, Operand, Reg, Vector, describe
 from memmodel.ptx.targets import FAMILY_100
 from memmodel.ptx.vocabulary import U32, UNTYPED
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from memmodel.base.labels import Side
-from memmodel.isa.call import Call, describe
+from memmodel.isa.call import Call
 from memmodel.isa.place import address_in
 from memmodel.isa.rows.cases import Rule, either
 from memmodel.isa.rows.row import Effect, Row, Syntax, Together
@@ -21,7 +21,7 @@ from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Op, UndefinedIf
 from memmodel.program.regions import MatrixLines
 from memmodel.program.warp_ops import Forget, MoveMatrix, Note, TransposeMatrix, WarpOp
-from memmodel.ptx.operands import Blank, Operand, Vector
+from memmodel.ptx.operands import Blank, Operand, Vector, describe
 from memmodel.ptx.vocabulary import S32, U32, DataType
 
 LANES, GUIDE_ALIGN = 32, 16

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from memmodel.base.labels import Access, Family, Issue, Mark, Marker, Side
-from memmodel.isa.call import Call, describe
+from memmodel.isa.call import Call
 from memmodel.isa.rows.cases import Rule, either
 from memmodel.isa.rows.row import Effect, Row, Together
 from memmodel.isa.rows.since import Since
@@ -26,7 +26,7 @@ from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, AsyncRead, Emit, IssueAsync, Op, Track
 from memmodel.program.regions import DescribedMatrix, Matrix
 from memmodel.program.warp_ops import MultiplyInRegisters, WarpOp
-from memmodel.ptx.operands import Imm, Operand, Vector
+from memmodel.ptx.operands import Imm, Operand, Vector, describe
 from memmodel.ptx.vocabulary import U32, UNTYPED, Proxy
 
 HOPPER = Since(version="8.0", alone=frozenset({90}))

@@ -13,7 +13,7 @@ from itertools import product
 
 from memmodel.base.labels import Access, Action, Family, GroupWait, Issue, Mark, Marker, Role, Side, Signal
 from memmodel.isa.caching import CACHE_HINT
-from memmodel.isa.call import ADDRESS, Call, describe
+from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.copying import CHUNK, end
 from memmodel.isa.place import FULL_MASK, mbarrier, shifted
 from memmodel.isa.refused import refusing
@@ -42,7 +42,7 @@ from memmodel.program.ops import (
     WaitForGroups,
 )
 from memmodel.program.regions import Chunk
-from memmodel.ptx.operands import Imm, Operand, Sym, TensorOperand
+from memmodel.ptx.operands import Imm, Operand, Sym, TensorOperand, describe
 from memmodel.ptx.vocabulary import U32, Proxy, Scope, Sem, Window
 
 MOST_PIECES = 4

@@ -7,7 +7,7 @@ by a weak copy.
 from __future__ import annotations
 
 from memmodel.base.labels import Side
-from memmodel.isa.call import Call, describe
+from memmodel.isa.call import Call
 from memmodel.isa.place import address_in
 from memmodel.isa.rows.row import Row
 from memmodel.isa.rows.since import Since
@@ -15,7 +15,7 @@ from memmodel.isa.rows.slots import optional
 from memmodel.program.expressions import Apply, Const
 from memmodel.program.ops import Op, UndefinedIf, Write
 from memmodel.program.regions import Chunk
-from memmodel.ptx.operands import Imm, Reg
+from memmodel.ptx.operands import Imm, Reg, describe
 from memmodel.ptx.vocabulary import U64, UNTYPED, Space, Window
 
 UNIT = 8

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from memmodel.base.labels import Side
-from memmodel.isa.call import SPACE_OF, Call, describe
+from memmodel.isa.call import Call
 from memmodel.isa.copying import checked_size
 from memmodel.isa.movement.fabric import endpoint, parts_of
 from memmodel.isa.place import address_in, memory_base, within
@@ -20,11 +20,11 @@ from memmodel.isa.refused import refusing
 from memmodel.isa.rows.cases import Rule, either
 from memmodel.isa.rows.row import Effect, Row
 from memmodel.isa.rows.since import Since
-from memmodel.isa.rows.slots import Slot, needed, optional
+from memmodel.isa.rows.slots import SPACE_OF, Slot, needed, optional
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, opaque
 from memmodel.program.ops import Assign, Op, UndefinedIf, Unmodelled, Write
 from memmodel.program.regions import Chunk
-from memmodel.ptx.operands import Imm, Operand, Real
+from memmodel.ptx.operands import Imm, Operand, Real, describe
 from memmodel.ptx.vocabulary import U64, DataType, Space, Window
 
 _PAGE = "Data Movement and Conversion Instructions: "

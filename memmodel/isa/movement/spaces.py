@@ -7,11 +7,11 @@ window that it names is undefined ("cvta"). Kernel parameters lie within the win
 
 from __future__ import annotations
 
-from memmodel.isa.call import SPACE_OF, Call
+from memmodel.isa.call import Call
 from memmodel.isa.place import within
 from memmodel.isa.rows.row import Effect, Row
 from memmodel.isa.rows.since import Since
-from memmodel.isa.rows.slots import in_blocks, needed, optional
+from memmodel.isa.rows.slots import SPACE_OF, in_blocks, needed, optional
 from memmodel.program import windows
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Assign, Op, UndefinedIf

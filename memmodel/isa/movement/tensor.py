@@ -12,7 +12,7 @@ from functools import partial
 
 from memmodel.base.labels import Access, Family, Role, Side
 from memmodel.isa.caching import CACHE_HINT
-from memmodel.isa.call import Call, describe
+from memmodel.isa.call import Call
 from memmodel.isa.copying import (
     CHUNK,
     check_barrier,
@@ -46,7 +46,7 @@ from memmodel.litmus.syntax import Variable
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import AsyncRead, Op, Scatter, UndefinedIf
 from memmodel.program.regions import Box, BoxMode, BoxTile, Region, TensorMapAt
-from memmodel.ptx.operands import Mem, Operand, Reg, Sym, TensorOperand, Vector
+from memmodel.ptx.operands import Mem, Operand, Reg, Sym, TensorOperand, Vector, describe
 from memmodel.ptx.targets import FAMILY_100
 from memmodel.ptx.vocabulary import S32, U64, DataType, Proxy, Scope, Window
 

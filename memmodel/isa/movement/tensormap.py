@@ -7,12 +7,12 @@ number that stands for a map each field is.
 from __future__ import annotations
 
 from memmodel.base.labels import ProxyFence, Side
-from memmodel.isa.call import SPACE_OF, Call
+from memmodel.isa.call import Call
 from memmodel.isa.place import memory_base
 from memmodel.isa.rows.cases import Rule, either
 from memmodel.isa.rows.row import Row, Together
 from memmodel.isa.rows.since import Since
-from memmodel.isa.rows.slots import needed, optional, scope_slot
+from memmodel.isa.rows.slots import SPACE_OF, needed, optional, scope_slot
 from memmodel.isa.synchronization.fence_async import size_128
 from memmodel.isa.tensor_memory import ALIGNED
 from memmodel.litmus.syntax import Variable

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from memmodel.ptx.vocabulary import Scope
+from memmodel.ptx.vocabulary import Scope, Space, Window
 
 
 class Need(Enum):
@@ -42,6 +42,29 @@ class Slot:
 
 
 SCOPES: Mapping[str, Scope] = {scope.name.lower(): scope for scope in Scope}
+
+SPACE_OF = {
+    "global": Space.GLOBAL,
+    "const": Space.CONST,
+    "param": Space.PARAM,
+    "param::entry": Space.PARAM,
+    "shared": Space.SHARED,
+    "shared::cta": Space.SHARED,
+    "shared::cluster": Space.SHARED,
+}
+"""The state space in which the variables are that an instruction with this word accesses."""
+
+WINDOW_OF = {
+    "global": Window.GLOBAL,
+    "const": Window.CONST,
+    "param": Window.PARAM,
+    "param::entry": Window.PARAM,
+    "local": Window.LOCAL,
+    "shared": Window.SHARED_CTA,
+    "shared::cta": Window.SHARED_CTA,
+    "shared::cluster": Window.SHARED_CLUSTER,
+}
+"""The window that an instruction with this state space accesses; .shared alone is .shared::cta ("State Spaces")."""
 
 NO_SUCH_SCOPE = {
     "cta::cluster": ("PTX has no scope .cta::cluster", "write .cluster, which reaches the same threads"),

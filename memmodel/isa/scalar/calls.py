@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memmodel.isa.call import ADDRESS, Call, describe
+from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.rows.row import Effect, Row
 from memmodel.isa.rows.since import FIRST, Since
 from memmodel.isa.rows.slots import needed, optional
 from memmodel.program.warp_ops import CallFunction, OnStack, WarpOp
-from memmodel.ptx.operands import Arguments, Imm, Operand, Register, Sym
+from memmodel.ptx.operands import Arguments, Imm, Operand, Register, Sym, describe
 
 ALIGNMENT, MOST_ALIGNMENT = 8, 1 << 23
 """Bytes to which alloca aligns memory if it says nothing, and at most ("alloca")."""

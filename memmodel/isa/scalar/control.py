@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from memmodel.base.labels import Mark, Marker
-from memmodel.isa.call import Call, describe
+from memmodel.isa.call import Call
 from memmodel.isa.rows.cases import Rule
 from memmodel.isa.rows.row import Effect, Row, Together
 from memmodel.isa.rows.since import FIRST, Since
@@ -19,7 +19,7 @@ from memmodel.isa.tensor_memory import ALIGNED
 from memmodel.program.expressions import Apply, Const
 from memmodel.program.ops import Emit, Jump, Op, Unmodelled
 from memmodel.program.warp_ops import EndThread, JumpByTable, Return, TakeRegisters, Trap, WarpOp
-from memmodel.ptx.operands import Imm, JumpTable
+from memmodel.ptx.operands import Imm, JumpTable, describe
 from memmodel.ptx.targets import FAMILIES
 from memmodel.ptx.vocabulary import U32, UNTYPED
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from functools import partial
 
 from memmodel.base.labels import Family, GroupWait
-from memmodel.isa.call import Call, describe
+from memmodel.isa.call import Call
 from memmodel.isa.refused import SPELLING, refusing
 from memmodel.isa.rows.row import Effect, Row
 from memmodel.isa.rows.since import Since
 from memmodel.isa.rows.slots import optional
 from memmodel.program.expressions import Const
 from memmodel.program.ops import CommitGroup, Op, Track, WaitForGroups
-from memmodel.ptx.operands import Imm
+from memmodel.ptx.operands import Imm, describe
 
 TRACKS = {
     "cp.async": (Track.CP_ASYNC, Family.CP_ASYNC),

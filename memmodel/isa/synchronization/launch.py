@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from memmodel.base.labels import Access, Family, Issue, Side
-from memmodel.isa.call import Call, describe
+from memmodel.isa.call import Call
 from memmodel.isa.copying import signal
 from memmodel.isa.place import address_in, cluster_ranks, in_cta, in_shared, mbarrier
 from memmodel.isa.rows.row import Effect, Row
@@ -21,7 +21,7 @@ from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import IssueAsync, Op, Part, Respond, SignalPart, UndefinedIf
 from memmodel.program.regions import Chunk, Object
 from memmodel.program.warp_ops import Forget, SeeRefusal, WarpOp
-from memmodel.ptx.operands import Vector
+from memmodel.ptx.operands import Vector, describe
 from memmodel.ptx.targets import FAMILIES
 from memmodel.ptx.vocabulary import U32, DataType, Proxy, Space, Window
 

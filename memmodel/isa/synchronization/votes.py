@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from memmodel.isa.call import Call, describe
+from memmodel.isa.call import Call
 from memmodel.isa.place import FULL_MASK, lane, member_mask, own_lane_in, warp_members
 from memmodel.isa.refused import NO_OVERLAP, SPELLING, refusing
 from memmodel.isa.rows.cases import Rule, either
@@ -23,7 +23,7 @@ from memmodel.isa.synchronization.atomic import NO_FLOATS
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Op, Unmodelled
 from memmodel.program.warp_ops import ActiveLanes, AmongLanes, Exchange, WarpOp
-from memmodel.ptx.operands import Operand, Pair, Reg
+from memmodel.ptx.operands import Operand, Pair, Reg, describe
 from memmodel.ptx.targets import FAMILY_100
 from memmodel.ptx.vocabulary import U32
 
