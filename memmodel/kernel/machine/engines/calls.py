@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 MAX_DEPTH = 1000
 """Calls inside one another."""
 
-Moves = Sequence[tuple[int, int, int]]
-"""What is copied in the memory of a thread: from, to, bytes."""
-
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
