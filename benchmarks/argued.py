@@ -109,6 +109,15 @@ ARGUED = {
     "memmodel/repair/carry.py: edit.adds > 0 -> (edit.adds >= 0)": "what adds nothing moves nothing",
     "memmodel/repair/glance.py: findings if name != OUTCOME else steps.test.finding is None -> (findings)": "a glance "
     "that finds nothing is followed by an answer",
+    "memmodel/repair/searching/search.py: any(map(self.risky, edits)) -> all(map(self.risky, edits))": "which sets are "
+    "tried first",
+    "memmodel/repair/searching/search.py: len(pool) < POOL -> (len(pool) >= POOL)": "how many executions refute others "
+    "before these are judged",
+    "memmodel/repair/searching/search.py: self._idle(*pair) or self._idle(*reversed(pair)) -> "
+    "((self._idle(*pair)))": "a pair that leads nowhere is judged",
+    "memmodel/repair/searching/trials.py: self._known_counterexample(text) or self._quick_counterexample(text) -> "
+    "((self._quick_counterexample(text)))": "what a known execution refutes is judged",
+    "memmodel/repair/synchronizing/search.py: len(risky) > 1 -> (len(risky) >= 1)": "one change is tried twice",
     "memmodel/repair/searching/search.py: not self.known_repairs and HANG in self.before.findings -> "
     "((not self.known_repairs))": "the reasons that a number answers are those of hangs",
     "memmodel/repair/searching/sets.py: demand.given & ~chosen -> (demand.given)": "what does not suffice is judged, "

@@ -302,9 +302,7 @@ def _aims(before: AnswersOfTest) -> Iterator[Aim]:
     hangs = any(
         observed.finding is None and observed.observation is Observation.VACUOUS for observed in before.observations
     )
-    always = any(
-        observed.quantifier is not Quantifier.FORALL and observed.observation is Observation.ALWAYS for observed in bad
-    )
+    always = any(observed.observation is Observation.ALWAYS for observed in bad)
     findings = ", ".join(sorted(before.findings))
     if not (hangs or always):  # of a test that only hangs no outcome is known to be bad
         yield Aim(

@@ -92,7 +92,7 @@ def _strong(
     for number, event in zip(pair, ends, strict=True):
         assert isinstance(event.label, Access)
         weak = event.label.sem is Sem.WEAK
-        if not weak and event.label.scope is not None and event.label.scope >= scope:
+        if event.label.scope is not None and event.label.scope >= scope:  # a weak access has none
             continue
         fields = ((number, "scope", scope), *(((number, "sem", Sem.RELAXED),) if weak else ()))
         edit = does(Change(Reason.WEAK, Alteration(fields), number))

@@ -1,0 +1,81 @@
+"""What may be put into a thread, and where: lines, phases, barriers, worked out for tests of a few lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from memmodel import api
+from memmodel.program.lowered import LoweredTest
+from memmodel.repair.insertion.arrivals import _missed
+from memmodel.repair.insertion.lines import Lines
+from memmodel.repair.insertion.meetings import _barrier
+from memmodel.repair.insertion.phases import Phases
+from memmodel.repair.synchronizing.phases_of import _nearest
+from memmodel.source import Source
+
+OBJECTS = ".shared .align 8 .b64 bars[2] = mbarrier(1);\n.shared .u64 p;\n"
+WAIT = "mbarrier.test_wait.parity.shared.b64 %q, [{}], {};"
+
+
+def lowered(declared: str, *threads: str) -> LoweredTest:
+    """Each thread as its place and its body."""
+    places = (thread.partition(": ") for thread in threads)
+    bodies = "".join(f"thread P{k} @ {place} {{\n{body}\n}}\n" for k, (place, _, body) in enumerate(places))
+    return api.lowered(Source("t.litmus", f"PTX t\n{declared}{bodies}exists (true)\n"))
+
+
+def test_which_objects_are_waited_for_and_in_which_phase() -> None:
+    body = f"ld.shared.u64 %a, [p]; {WAIT.format('bars', 0)} {WAIT.format('bars+8', 1)} {WAIT.format('%a', 0)}"
+    phases = Phases(lowered(OBJECTS, f"cta 0: {body}"), ["bars", "bars+8"])
+    assert phases.waits == [[(1, "bars", 0), (2, "bars+8", 1)]]
+    assert phases.waited_for() == {"bars"}
+
+
+def test_a_register_with_an_unknown_address_is_no_object() -> None:
+    through = f"{{}} {WAIT.format('%a', 0)}"
+    for before, waited in (("ld.shared.u64 %a, [p];", set()), ("mov.u64 %a, bars;", {"bars"})):
+        assert Phases(lowered(OBJECTS, f"cta 0: {through.format(before)}"), ["bars"]).waited_for() == waited
+
+
+def test_a_map_that_no_thread_changes_needs_no_fence() -> None:
+    declared = ".global .align 16 .u32 x[4];\n" + "".join(
+        f".{space} .align 128 .b8 {space}map[128] = tensormap(x, {{4}}, {{4}});\n" for space in ("global", "const")
+    )
+    assert [variable.name for variable in Lines(lowered(declared, "cta 0: ld.global.u32 %r, [x];")).maps] == [
+        "globalmap"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("places", "line"),
+    [
+        (("cta 0", "cta 0"), "bar.sync 1;"),
+        (("cta 0", "cta 0", "cta 0"), "bar.sync 1, 64;"),
+        (("cta 0", "cta 0", "cta 1"), "bar.sync 1;"),
+        (("cta 0, cluster 0", "cta 1, cluster 0"), "barrier.cluster.arrive;\nbarrier.cluster.wait;"),
+        (("cta 0, cluster 0", "cta 1, cluster 0", "cta 1, cluster 0"), None),
+        (("cta 0", "cta 1"), None),
+    ],
+)
+def test_at_which_barrier_two_threads_may_meet(places: tuple[str, ...], line: str | None) -> None:
+    """All threads of a CTA, or two of them by their number; number 0 is in use."""
+    test = lowered("", *(f"{place}: barrier.sync 0;" for place in places))
+    found = _barrier(test, 0, 1)
+    assert (found and found[0]) == line
+
+
+def test_a_thread_joins_a_barrier_of_its_own_cta_or_cluster() -> None:
+    meets = "bar.sync 3; barrier.cluster.arrive; barrier.cluster.wait;"
+    others = "cta 0, cluster 0", "cta 1, cluster 0", "cta 2, cluster 1"
+    test = lowered("", f"cta 0, cluster 0: {meets}", *(f"{place}: mov.u32 %r, 1;" for place in others))
+    cluster = "barrier.cluster.arrive;\nbarrier.cluster.wait;"
+    missed = [[line for line, _ in _missed(test, number)] for number in range(4)]
+    assert missed == [[], ["bar.sync 3;", cluster], [cluster], []]
+
+
+def test_the_wait_for_a_phase_of_an_object_is_the_nearest_for_this_phase() -> None:
+    offered = {(0, 1, "a", "0"): None, (0, 2, "b", "0"): None, (0, 3, "a", "1"): None, (1, 4, "a", "0"): None}
+    asked = ((0, 5), "a", "0")
+    assert _nearest(offered, (), *asked) == (0, 1)  # type: ignore[arg-type]
+    assert _nearest(offered, {(0, 1)}, *asked) is None  # type: ignore[arg-type]
+    assert _nearest(offered, (), (0, 0), "a", "0") is None  # type: ignore[arg-type]
