@@ -149,7 +149,7 @@ def writes_in(
     for thread, of_thread in cuts.items():
         for event in run.threads[thread].strong():
             if is_write(event.label) and event.block is not None and event.order is not None:
-                value = None if event.bits is None else event.bits.number(8 * event.size)
+                value = event.number
                 write = PeriodWrite(event.first, event.first + event.size, thread, event.at, value)
                 note(event.block, write, [cut.events for cut in of_thread], event.order)
     return writes

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from memmodel.isa.lowered import body_of
 from memmodel.kernel.executions.counters import strong_together
-from memmodel.kernel.executions.decisions import value_of
 from memmodel.kernel.flow.dead_results import does_alike
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
@@ -63,7 +62,7 @@ def ranks_alike(entry: PtxFunction, run: LaunchTrace, place: tuple[str, int]) ->
     """The ranks at a place. None if no two do alike, or if it is not known what operations return in other orders."""
     reads = _operations(run, place)
     writes = [read.partner for read in reads if read.partner is not None]
-    results = [result for result in map(value_of, reads) if result is not None]
+    results = [read.number for read in reads if read.number is not None]
     if not len({read.thread for read in reads}) == len(writes) == len(results) == len(reads):
         return None
     kinds = {(write.at, write.given) for write in writes}

@@ -194,7 +194,7 @@ def loops(run: LaunchTrace, polls: Polls, body: Sequence[PtxInstruction]) -> dic
                 break
             reads = polled.setdefault((event.thread, *key), [])
             reads.append(event)
-            if not polls.leads_back(event, None if event.bits is None else event.bits.number(8 * event.size)):
+            if not polls.leads_back(event, event.number):
                 ended.append(CounterLoop(number, tuple(reads), place))
                 reads.clear()
         else:

@@ -21,10 +21,6 @@ Place = tuple[object, int]
 """A block, and the first byte of a word in it."""
 
 
-def key_of(access: TraceEvent) -> AccessKey:
-    return access.thread, access.at, access.turn
-
-
 def place_of(access: TraceEvent) -> Place:
     return access.block, access.first
 
@@ -32,12 +28,7 @@ def place_of(access: TraceEvent) -> Place:
 def source_of(read: TraceEvent) -> AccessKey | None:
     """The write that a read returns; None for what was there before all strong writes."""
     write = counted_write(read.source)
-    return None if write is None else key_of(write)
-
-
-def value_of(access: TraceEvent) -> int | None:
-    """The value that an access reads or writes; None if it is not known."""
-    return None if access.bits is None else access.bits.number(8 * access.size)
+    return None if write is None else write.key
 
 
 def chosen_read(
@@ -49,7 +40,7 @@ def chosen_read(
     assert read.block is not None
     may_write |= read.partner is not None
     place = (read.block.instance.name, read.first) if may_write else None
-    return ChosenRead(key_of(read), write, NOTHING if bits is None else bits, place)
+    return ChosenRead(read.key, write, NOTHING if bits is None else bits, place)
 
 
 def strong_accesses(run: LaunchTrace) -> dict[Place, list[TraceEvent]]:

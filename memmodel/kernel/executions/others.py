@@ -18,7 +18,7 @@ from memmodel.base.labels import Side, is_atomic, side_of
 from memmodel.base.rows import Rows
 from memmodel.isa.lowered import body_of
 from memmodel.kernel.executions.dependence import dependent
-from memmodel.kernel.machine.choices.schedule import AccessKey, ChosenRead, Schedule
+from memmodel.kernel.machine.choices.schedule import ChosenRead, Schedule
 from memmodel.kernel.machine.choices.scripted_reads import LeadsBack
 from memmodel.kernel.order.graph import Graph
 from memmodel.kernel.trace.events import TraceEvent
@@ -70,8 +70,8 @@ class OtherReads:
     @staticmethod
     def _like(reads: list[TraceEvent], writes: dict[object, list[TraceEvent]]) -> object:
         """Reads-from and the order of writes, equal for runs that need not be looked at twice."""
-        sources = frozenset((_key(event), None if event.source is None else _key(event.source)) for event in reads)
-        places = (tuple(_key(event) for event in sorted(ordered, key=_time)) for ordered in writes.values())
+        sources = frozenset((event.key, None if event.source is None else event.source.key) for event in reads)
+        places = (tuple(event.key for event in sorted(ordered, key=_time)) for ordered in writes.values())
         return sources, frozenset(places)
 
     def _matters(self, read: TraceEvent, write: TraceEvent | None) -> bool:
@@ -85,7 +85,7 @@ class OtherReads:
                 self._dependent[read.at] = dependent(self._entry, read.at, {})
             if write.at in self._dependent[read.at]:
                 return False
-        value = None if write.bits is None else write.bits.number(8 * write.size)
+        value = write.number
         return value is None or not self._leads_back(read, value)
 
     def _wait(self, schedule: Schedule, read: TraceEvent, write: TraceEvent | None) -> None:
@@ -96,7 +96,7 @@ class OtherReads:
         rank = self._classes[kind] + 2 * same + depth
         self._classes[kind] += 1
         bits = NOTHING if write is None or write.bits is None else write.bits
-        chosen = ChosenRead(_key(read), None if write is None else _key(write), bits)
+        chosen = ChosenRead(read.key, None if write is None else write.key, bits)
         reads = sorted((*schedule.reads, chosen), key=lambda choice: choice.read)
         other = replace(schedule, reads=tuple(reads))
         if other not in self._seen:
@@ -111,10 +111,6 @@ class OtherReads:
 
 def _time(event: TraceEvent) -> int:
     return event.time
-
-
-def _key(event: TraceEvent) -> AccessKey:
-    return event.thread, event.at, event.turn
 
 
 def _possible(read: TraceEvent, writes: list[TraceEvent], graph: Graph, base: Rows) -> Iterator[TraceEvent | None]:

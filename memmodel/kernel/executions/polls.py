@@ -121,7 +121,7 @@ class Polls:
                 polled = before.setdefault((event.thread, event.block, event.first), [])
                 polled.append(event)
                 rivals = {write.event for write in enders or ()}
-                if not self.leads_back(event, _value(event)):
+                if not self.leads_back(event, event.number):
                     told = self._told_again(event, writes, enders or ()) if only is not None else []
                     if told:
                         event.source, rivals = told[0], rivals.difference(told)
@@ -136,7 +136,7 @@ class Polls:
     def _stay(self, waits: Iterable[tuple[TraceEvent, object]]) -> bool:
         """True if some thread is still in its loop at the end of the run: nothing says how that loop ends."""
         last = {(event.thread, event.block, event.first): event for event, _ in waits}
-        return any(self.leads_back(event, _value(event)) for event in last.values())
+        return any(self.leads_back(event, event.number) for event in last.values())
 
     def _told_again(
         self, event: TraceEvent, writes: Sequence[PolledWrite], enders: Sequence[PolledWrite]
@@ -180,7 +180,7 @@ class Polls:
         ]
         writes: dict[Block | None, list[PolledWrite]] = {event.block: [] for event in reads}
         for event in (event for events in strong_writes(run).values() for event in events if event.block in writes):
-            left = _value(event) if _modifies(event.label) else event.value
+            left = event.number if _modifies(event.label) else event.value
             writes[event.block].append(PolledWrite(event.first, event.size, event, left))
         for access in run.weak({block for block in writes if block is not None}):
             if side_of(access.label) is Side.WRITE:
@@ -209,7 +209,7 @@ class Polls:
         """
         if event.block is None or any((write.first, write.size) != (event.first, event.size) for write in writes):
             return None
-        ended = not self.leads_back(event, _value(event))
+        ended = not self.leads_back(event, event.number)
         weak = any(isinstance(write.event, WeakAccess) for write in writes)
         if ended and event.source is None and len(writes) > 1 and weak:
             return None
@@ -300,11 +300,6 @@ def _numbers(values: Iterable[int | None]) -> list[int] | None:
     numbers = list(values)
     known = [number for number in numbers if number is not None]
     return known if len(known) == len(numbers) else None
-
-
-def _value(event: TraceEvent) -> int | None:
-    """The value that a strong access read or left, if that is known."""
-    return None if event.bits is None else event.bits.number(8 * event.size)
 
 
 def _modifies(label: Label) -> bool:

@@ -21,11 +21,9 @@ from memmodel.kernel.executions.decision_conditions import (
 from memmodel.kernel.executions.decisions import (
     Place,
     chosen_read,
-    key_of,
     place_of,
     source_of,
     strong_accesses,
-    value_of,
 )
 from memmodel.kernel.executions.followers import Followers
 from memmodel.kernel.executions.polls import Polls, element_register
@@ -93,7 +91,7 @@ class ReadsFrom:
 
     def is_new(self, run: LaunchTrace) -> bool:
         """True for a run with decisions that no other run had."""
-        decisions = frozenset((key_of(read), source_of(read)) for read in self.reads(run))
+        decisions = frozenset((read.key, source_of(read)) for read in self.reads(run))
         new = decisions not in self._known_decisions
         self._known_decisions.add(decisions)
         return new
@@ -102,7 +100,7 @@ class ReadsFrom:
         """True if each read of the script was made and returned what the script says, or did so in a round of a loop
         that is not counted.
         """
-        made = {(key_of(read), source_of(read)) for read in self.reads(run)}
+        made = {(read.key, source_of(read)) for read in self.reads(run)}
         rounds = {
             (event.thread, event.at, source_of(event))
             for thread in run.threads
@@ -193,9 +191,9 @@ class ReadsFrom:
         for write in (None, *writes):
             if write is not None and (write.turn == NOT_COUNTED or write is read.partner):
                 continue
-            if (None if write is None else key_of(write)) == source_of(read):
+            if (None if write is None else write.key) == source_of(read):
                 continue
-            value = self._first_value(run, reads, read) if write is None else value_of(write)
+            value = self._first_value(run, reads, read) if write is None else write.number
             if value is None or is_atomic(read.label) or not self.leads_back(read, value):
                 yield write
 
@@ -209,11 +207,11 @@ class ReadsFrom:
         scripted, changed = list[ChosenRead](), False
         for read in reads:
             write = counted_write(read.source)
-            if write is not None and key_of(read) not in known:
+            if write is not None and read.key not in known:
                 for earlier in self._earlier_ends(read, write, accesses[place_of(read)]):
                     write, changed = earlier, True
             bits = read.bits if write is counted_write(read.source) or write is None else write.bits
-            scripted.append(chosen_read(read, None if write is None else key_of(write), bits))
+            scripted.append(chosen_read(read, None if write is None else write.key, bits))
         if changed:
             self.left_out = True
             self._queue(frozenset(scripted), self._scripts)
@@ -238,12 +236,12 @@ class ReadsFrom:
             return
         before = [other for other in accesses if other.thread == read.thread and (other.order or 0) < (read.order or 0)]
         seen = {id(counted_write(other.source) if side_of(other.label) is Side.READ else other) for other in before}
-        values = [value_of(access) for access in accesses if side_of(access.label) is Side.WRITE]
+        values = [access.number for access in accesses if side_of(access.label) is Side.WRITE]
         back = {value for value in (*values, self.initial(read)) if value is not None and self.leads_back(read, value)}
-        ends = value_of(write)
+        ends = write.number
         while back and ends is not None and write.partner is not None and id(write) not in seen:
             source = counted_write(write.partner.source)
-            value = None if source is None else value_of(source)
+            value = None if source is None else source.number
             if source is None or value is None or not self.polls.ends_alike(read, back, (value, ends), read.known):
                 return
             write = source
@@ -260,8 +258,8 @@ class ReadsFrom:
         left, or the initial one.
         """
         for other in reads:
-            if place_of(other) == place_of(read) and source_of(other) is None and value_of(other) is not None:
-                return value_of(other)
+            if place_of(other) == place_of(read) and source_of(other) is None and other.number is not None:
+                return other.number
         weak = weak_writes(run, read)
         return weak[0].value if weak else self.initial(read)
 
@@ -271,7 +269,7 @@ class ReadsFrom:
         """
         staying = frozenset(choice for choice in script if choice.never)
         reads, accesses = self.reads(run), strong_accesses(run)
-        decisions = frozenset((key_of(read), source_of(read)) for read in reads), staying
+        decisions = frozenset((read.key, source_of(read)) for read in reads), staying
         if decisions in self._known_stays:
             return
         self._known_stays.add(decisions)
@@ -298,7 +296,7 @@ class ReadsFrom:
             and (access.block.instance.name, access.first) == word
         ]
         writes = [access for access in accesses if side_of(access.label) is Side.WRITE]
-        values = [value_of(write) for write in _may_be_last(accesses, writes)] if writes else [first]
+        values = [write.number for write in _may_be_last(accesses, writes)] if writes else [first]
         return any(self._leads_back(poll, value) and self._may_repeat(poll, value) for value in values)
 
     def _may_repeat(self, poll: TraceEvent, value: int | None) -> bool:
@@ -327,16 +325,16 @@ class ReadsFrom:
     ) -> None:  # fmt: skip
         """Queue the script in which one more thread stays in the loop around a read, if some value leads back to it."""
         writes = [access for access in accesses[place_of(read)] if side_of(access.label) is Side.WRITE]
-        values = [value_of(write) for write in writes if write is not read.partner]
+        values = [write.number for write in writes if write is not read.partner]
         first = self._first_value(run, reads, read)
         values.append(first)
         if not any(self._leads_back(read, value) for value in values):
             return
-        self._polls[key_of(read)] = read, first
+        self._polls[read.key] = read, first
         later, elements = followers.of([read]), len(body_of(self.entry)[read.at].writes)
-        stays = ChosenRead(key_of(read), None, NOTHING, never=True)
+        stays = ChosenRead(read.key, None, NOTHING, never=True)
         before = [  # the other elements of a vector are not read where the thread stays
-            other for other in reads if key_of(other)[:2] != key_of(read)[:2] or other.turn <= read.turn - elements
+            other for other in reads if other.key[:2] != read.key[:2] or other.turn <= read.turn - elements
         ]
         elsewhere = (  # a thread stays in one loop, and in none to which it comes only after this one
             choice
@@ -355,7 +353,7 @@ class ReadsFrom:
         one writes nothing. What an operation is reached by is not decided anew.
         """
         atomic = read.partner is not None or is_atomic(read.label)
-        key = None if write is None else key_of(write)
+        key = None if write is None else write.key
         rivals = [
             other
             for other in reads

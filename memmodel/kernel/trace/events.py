@@ -67,3 +67,13 @@ class TraceEvent:
     """For a read: the writes that it observes through atomic operations, whichever of these it reads from."""
     beside: TraceEvent | None = field(default=None, repr=False)
     """Of a part of a multicast operation on mbarrier objects, the first part: they have no program order."""
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        """Thread, instruction, turn: the same for a strong access in all runs that do the same up to it."""
+        return self.thread, self.at, self.turn
+
+    @property
+    def number(self) -> int | None:
+        """What a strong access read or left, as a number; None if not all its bits are known."""
+        return None if self.bits is None else self.bits.number(8 * self.size)

@@ -55,7 +55,7 @@ class ChosenReads:
             event.bits = event.block.bits(event.first, event.size)
         if not self._choices or not isinstance(event.label, Access) or event.label.side is not Side.WRITE:
             return
-        key = event.thread, event.at, event.turn
+        key = event.key
         self._writes[key] = event
         for read, bits in self._foretold.pop(key, ()):
             self.run.infeasible |= bits != event.bits or (read.block, read.first, read.size) != (
@@ -75,7 +75,7 @@ class ChosenReads:
     def older(self, read: TraceEvent) -> Bits | None:
         """What an atomic operation reads if it comes right after a write that is not the last one; None otherwise."""
         self.made(read)
-        choice = self._choices.get((read.thread, read.at, read.turn)) if self._choices else None
+        choice = self._choices.get(read.key) if self._choices else None
         if choice is None:
             return None
         if choice.write is not None and choice.write not in self._writes:
@@ -86,7 +86,7 @@ class ChosenReads:
     def inserted(self, write: TraceEvent, older: Bits, value: int | None) -> None:
         """Such an operation has to leave the value that it read, so that other reads are not changed."""
         write.bits = older
-        self._writes[write.thread, write.at, write.turn] = write
+        self._writes[write.key] = write
         self.run.infeasible |= value is None or older.number(8 * write.size) != value
 
     def waits(self, thread: int, at: int, block: Block, first: int, last: TraceEvent | None, *, atomic: bool) -> bool:
@@ -109,7 +109,7 @@ class ChosenReads:
 
     def returned(self, read: TraceEvent) -> Bits | None:
         """What a read returns; None if nothing is chosen for it."""
-        choice = self._choices.get((read.thread, read.at, read.turn))
+        choice = self._choices.get(read.key)
         if choice is None:
             return None
         if choice.write is not None and choice.write not in self._writes:

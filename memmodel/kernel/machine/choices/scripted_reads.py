@@ -70,7 +70,7 @@ class ScriptedReads(ChosenReads):
 
     def older(self, read: TraceEvent) -> Bits | None:
         self.made(read)
-        choice = self._choices.get((read.thread, read.at, read.turn))
+        choice = self._choices.get(read.key)
         if choice is not None:
             known = None if read.source is None else write_key(read.source)
             if known != choice.write and (choice.place is None or choice.fails):
@@ -81,7 +81,7 @@ class ScriptedReads(ChosenReads):
 
     def inserted(self, write: TraceEvent, older: Bits, value: int | None) -> None:
         read = write.partner
-        choice = None if read is None else self._choices.get((read.thread, read.at, read.turn))
+        choice = None if read is None else self._choices.get(read.key)
         if choice is not None and choice.fails and not self.run.infeasible:
             self.run.conflict = True  # it writes after all, and another operation came right after that write
         super().inserted(write, older, value)
@@ -91,29 +91,29 @@ class ScriptedReads(ChosenReads):
         if len(reads) == 1:
             self.settled(reads[0])
             return
-        values = [None if read.bits is None else read.bits.number(8 * read.size) for read in reads]
+        values = [read.number for read in reads]
         back = [self._leads_back(read, value) for read, value in zip(reads, values, strict=True)]
         if not any(back):
             return
         for read, leads in zip(reads, back, strict=True):
             if leads:  # what the script says of the others is of the round that is counted
-                self._choices.pop((read.thread, read.at, read.turn), None)
+                self._choices.pop(read.key, None)
             self._turns[read.thread, read.at, Side.READ] -= 1
         for read in reads:
             read.turn = NOT_COUNTED
 
     def settled(self, read: TraceEvent) -> bool:
         """A read, and the write of its operation, have been made: they are left out if a loop makes them once more."""
-        write, value = read.partner, None if read.bits is None else read.bits.number(8 * read.size)
+        write, value = read.partner, read.number
         unchanged = write is None or (write.bits is not None and write.bits == read.bits)
         if not isinstance(read.label, Access) or not unchanged or not self._leads_back(read, value):
             return False
-        self._choices.pop((read.thread, read.at, read.turn), None)
+        self._choices.pop(read.key, None)
         self._turns[read.thread, read.at, Side.READ] -= 1
         read.turn = NOT_COUNTED
         if write is not None:
             self._turns[write.thread, write.at, Side.WRITE] -= 1
-            self._writes.pop((write.thread, write.at, write.turn), None)
+            self._writes.pop(write.key, None)
             write.turn = NOT_COUNTED
             read.source = counted_write(read.source)
         return write is not None
@@ -129,4 +129,4 @@ def counted_write(write: TraceEvent | None) -> TraceEvent | None:
 def write_key(write: TraceEvent) -> AccessKey | None:
     """The name of the write whose value a write leaves; None for the value before all strong writes."""
     counted = counted_write(write)
-    return None if counted is None else (counted.thread, counted.at, counted.turn)
+    return None if counted is None else counted.key
