@@ -377,6 +377,11 @@ def is_read(label: Label) -> bool:
     return isinstance(label, Access) and label.side is Side.READ
 
 
+def is_replicated(label: Label) -> bool:
+    """True for an access through a multimem address, which is another virtual address of the same memory."""
+    return isinstance(label, Access) and label.replicated
+
+
 def is_write(label: Label) -> bool:
     """True for a write, an initial one too."""
     return isinstance(label, InitialWrite) or (isinstance(label, Access) and label.side is Side.WRITE)

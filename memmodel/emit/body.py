@@ -414,7 +414,7 @@ def _mnemonic(instruction: Instruction, reading: Spelling) -> str:
         words = {"sem": "relaxed", "scope": "sys", **words}
     if words == reading.words:
         return instruction.mnemonic
-    return ".".join([reading.head, *(words[slot.name] for slot in reading.row.slots if slot.name in words)])
+    return reading.mnemonic(words)
 
 
 def _register(name: str) -> str:

@@ -24,11 +24,6 @@ PROXY_SPACES = ("global", "shared::cta", "shared::cluster")
 LEVELS = ("cta", "gl", "sys")
 
 
-def spelled(spelling: Spelling, words: dict[str, str]) -> str:
-    """The mnemonic with these words, in the order of the table."""
-    return ".".join([spelling.head, *(words[slot.name] for slot in spelling.row.slots if slot.name in words)])
-
-
 def is_fence(lowered: LoweredTest, thread: int, index: int) -> bool:
     """True if instruction number `index` of a thread is only a fence, so that it may be dropped."""
     ops = lowered.programs[thread].ops(index)
@@ -123,7 +118,7 @@ def apart(item: Instruction, test: LitmusTest) -> tuple[str, str, Spelling] | No
 def _legal(
     item: Instruction, test: LitmusTest, read: Spelling, words: dict[str, str]
 ) -> Iterator[tuple[str, Spelling]]:
-    mnemonic = spelled(read, words)
+    mnemonic = read.mnemonic(words)
     if mnemonic == item.mnemonic:
         return
     try:

@@ -34,6 +34,10 @@ class Spelling:
         cases, words = self.row.cases, {"head": self.head, **self.words}
         return tuple(name for name in names if name not in cases or covers(cases[name], words))
 
+    def mnemonic(self, words: Mapping[str, str]) -> str:
+        """The mnemonic with other words, in the order of the table."""
+        return ".".join([self.head, *(words[slot.name] for slot in self.row.slots if slot.name in words)])
+
     def operand_names(self, count: int) -> tuple[str, ...] | None:
         """The names of `count` operands, without `?`; None if the spelling cannot have that number.
 

@@ -17,6 +17,7 @@ from memmodel.kernel.launch import Launch
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
+from memmodel.kernel.trace.indices import index_of
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.threads import TraceThread
 from memmodel.program.ops import Read, UndefinedIf, Write
@@ -144,7 +145,7 @@ def _lines(ctas: Iterable[int], grid: tuple[int, int, int], axis: int) -> list[l
     """CTAs that differ in one dimension only: for each its place in it, and its number."""
     lines: dict[tuple[int, ...], list[tuple[int, int]]] = {}
     for number in sorted(ctas):
-        index = [number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1])]
+        index = list(index_of(number, grid))
         place = index.pop(axis)
         lines.setdefault(tuple(index), []).append((place, number))
     return list(lines.values())

@@ -17,7 +17,7 @@ from typing import Any
 
 from memmodel.errors import InputError
 from memmodel.kernel.order.verdict import FindingPlace, KernelFinding, KernelVerdict
-from memmodel.ptx.module.syntax import Location, PtxFunction
+from memmodel.ptx.module.syntax import PtxFunction, with_callers
 from memmodel.source import Source, Span, read_bytes
 
 MAX_SOURCE = 4_000_000
@@ -107,7 +107,7 @@ class Ignored:
         return verdict.entry, finding.rule, tuple(sorted(self._place(side) for side in finding.sides))
 
     def _place(self, side: FindingPlace) -> str:
-        locations = list(_chain(side.instruction.location))
+        locations = list(with_callers(side.instruction.location))
         own = next((place for place in reversed(locations) if self.text(place.file)), None)
         source = None if own is None else self.text(own.file)
         if own is None or source is None:
@@ -133,16 +133,10 @@ class Ignored:
             return None
 
 
-def _chain(location: Location | None) -> Iterator[Location]:
-    while location is not None:
-        yield location
-        location = location.caller
-
-
 def _lines(side: FindingPlace) -> Iterator[tuple[str, int]]:
     """Where an instruction stands: in the PTX, and in the source with what it was inlined into."""
     yield side.instruction.span.source.name, side.instruction.line
-    for place in _chain(side.instruction.location):
+    for place in with_callers(side.instruction.location):
         yield place.file, place.line
 
 
@@ -151,7 +145,7 @@ def ignored(entry: PtxFunction, baseline: str | None = None) -> Ignored:
     body = entry.body or ()
     folder = os.path.dirname(body[0].span.source.name) if body else ""
     known = Ignored(baseline=baseline or "", folder=folder)
-    files = {place.file for instruction in body for place in _chain(instruction.location)}
+    files = {place.file for instruction in body for place in with_callers(instruction.location)}
     texts = {instruction.span.source.name: instruction.span.source for instruction in body}
     for name in sorted(files):
         source = known.text(name)

@@ -14,6 +14,7 @@ from memmodel.errors import InputError
 from memmodel.isa.module import missing_at
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.question.entries import entry_of as entry_of
+from memmodel.kernel.trace.indices import index_of, number_of
 from memmodel.ptx.module.syntax import PtxModule
 from memmodel.ptx.targets import PtxLevel, Target
 
@@ -36,9 +37,8 @@ def chosen_ctas(launch: Launch, wanted: Sequence[tuple[int, int, int]]) -> tuple
             raise launch.wrong(f"the grid {'×'.join(map(str, grid))} has no CTA {','.join(map(str, index))}")
         first = [i // extent * extent for i, extent in zip(index, size, strict=True)]
         for rank in range(size[0] * size[1] * size[2]):
-            inside = rank % size[0], rank // size[0] % size[1], rank // (size[0] * size[1])
-            x, y, z = (a + b for a, b in zip(first, inside, strict=True))
-            numbers.add(x + grid[0] * (y + grid[1] * z))
+            inside = index_of(rank, size)
+            numbers.add(number_of([a + b for a, b in zip(first, inside, strict=True)], grid))
     return tuple(sorted(numbers)) if len(numbers) < count else ()
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from memmodel.base.labels import Access, Family, Label, Role, Side, side_of
+from memmodel.base.labels import Access, Family, Label, Role, Side, is_replicated, side_of
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
@@ -67,7 +67,7 @@ class Use(NamedTuple):
     @property
     def plain(self) -> bool:
         """Of an access without event that can be judged alone: it is weak, and not through a multimem address."""
-        return isinstance(self.label, Access) and self.label.sem is Sem.WEAK and not aliased(self.label)
+        return isinstance(self.label, Access) and self.label.sem is Sem.WEAK and not is_replicated(self.label)
 
     @property
     def alone(self) -> bool:
@@ -176,11 +176,6 @@ class SharedPlace:
 def is_generic(label: Label) -> bool:
     """True for an access that a thread makes itself, through the generic proxy."""
     return isinstance(label, Access) and label.proxy is Proxy.GENERIC and not label.asynchronous
-
-
-def aliased(label: Label) -> bool:
-    """True if an access goes through a multimem address, which is another virtual address of the same memory."""
-    return isinstance(label, Access) and label.replicated
 
 
 def outlives(label: Label) -> bool:

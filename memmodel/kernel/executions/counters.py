@@ -12,9 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from memmodel.base.labels import Access, is_atomic
+from memmodel.base.labels import Access, is_atomic, is_replicated
 from memmodel.isa.lowered import lowered
-from memmodel.kernel.conflicts.uses import aliased
 from memmodel.kernel.executions.polls import PolledWrite, Polls
 from memmodel.kernel.flow.known_values import Known
 from memmodel.kernel.order.last_writes import CausalOrder, commuting, is_integer
@@ -290,7 +289,7 @@ def strong_together(arrivals: Sequence[TraceEvent], read: TraceEvent, run: Launc
     labels = [event.label for event in events if isinstance(event.label, Access)]
     if len(labels) < len(events) or any(event.issue is not None for event in events):
         return False
-    if any(label.proxy is not Proxy.GENERIC or aliased(label) for label in labels):
+    if any(label.proxy is not Proxy.GENERIC or is_replicated(label) for label in labels):
         return False
     places = [run.threads[event.thread].place for event in events]
     if len({place.cta_id for place in places}) == 1:

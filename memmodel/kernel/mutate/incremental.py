@@ -24,11 +24,10 @@ from memmodel.kernel.mutate.mutants import (
     judged_alone,
     reached,
 )
-from memmodel.kernel.mutate.mutations import REMOVED, Mutation, is_weaker
+from memmodel.kernel.mutate.mutations import REMOVED, is_weaker, with_all
 from memmodel.kernel.mutate.reasons import LaunchOrder
 from memmodel.kernel.mutate.same_run import SameRun
 from memmodel.kernel.mutate.together import largest
-from memmodel.ptx.module.syntax import PtxFunction
 
 Judged = Iterator[tuple[int, MutantResult]]
 MANY = 3
@@ -126,7 +125,7 @@ def _groups(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator
 
 def _at_once(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Judged:
     changes = [work.changes[number] for number in numbers]
-    outcome, judged = work.outcome(_with_all(work.entry, changes))
+    outcome, judged = work.outcome(with_all(work.entry, changes))
     order = LaunchOrder.of(judged.representative) if judged is not None else None
     if len(numbers) > 1 and not outcome.unnoticed:
         known = _needed_by_readings(work, same, numbers, outcome)
@@ -152,9 +151,3 @@ def _needed_by_readings(work: MutantWork, same: SameRun, numbers: Sequence[int],
             run = same.under(model)
             needed = [number for number in needed if run.new_findings(work.changes[number])]
     return needed
-
-
-def _with_all(entry: PtxFunction, changes: Sequence[Mutation]) -> PtxFunction:
-    for change in changes:
-        entry = change.of(entry)
-    return entry

@@ -6,7 +6,7 @@ by one that does nothing, so that labels and numbers stay.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from memmodel.isa.mnemonic import read_mnemonic
@@ -59,6 +59,13 @@ class Mutation:
         for change in (self, *self.copies):
             body[change.instruction.number] = change.becomes
         return replace(entry, body=tuple(body))
+
+
+def with_all(entry: PtxFunction, changes: Iterable[Mutation]) -> PtxFunction:
+    """The function with several changes."""
+    for change in changes:
+        entry = change.of(entry)
+    return entry
 
 
 def is_weaker(change: Mutation, other: Mutation) -> bool:

@@ -22,7 +22,7 @@ from memmodel.kernel.question.entries import entry_of
 from memmodel.ptx.module.reader import parse_module
 from memmodel.ptx.module.syntax import Location, PtxFunction, PtxInstruction, PtxModule
 from memmodel.ptx.operands import Imm, Register
-from memmodel.repair.spellings import LEVELS, SCOPES, semantics, spelled
+from memmodel.repair.spellings import LEVELS, SCOPES, semantics
 from memmodel.source import Source, Span
 
 DROP = "drop"
@@ -238,7 +238,7 @@ def _with_scope(instruction: PtxInstruction, scope: str, request: _Request) -> s
     now = words.get("scope") or ("cta" if spelling.head.startswith("mbarrier") else "")
     if changed == words or now == scope:
         raise request.wrong(f"nothing to change: {instruction.opcode} has the scope .{scope}", "give another one")
-    return spelled(spelling, changed)
+    return spelling.mnemonic(changed)
 
 
 def _with_semantics(instruction: PtxInstruction, sem: str, request: _Request) -> str:
@@ -251,7 +251,7 @@ def _with_semantics(instruction: PtxInstruction, sem: str, request: _Request) ->
     changed = {**words, "sem": sem}
     if "scope" not in words and "cluster" not in spelling.head and spelling.head.startswith("mbarrier"):
         changed["scope"] = "cta"
-    return spelled(spelling, changed)
+    return spelling.mnemonic(changed)
 
 
 def _spelling(instruction: PtxInstruction, request: _Request) -> tuple[Spelling, dict[str, str]]:

@@ -18,7 +18,7 @@ from math import comb
 from typing import TypeVar
 
 from memmodel.errors import BudgetSpent
-from memmodel.kernel.mutate.mutations import Mutation
+from memmodel.kernel.mutate.mutations import Mutation, with_all
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ def minimum_set(
 
     def goes(changes: Sequence[Mutation]) -> bool:
         """True if nothing new is noticed in the kernel with these changes."""
-        right = not shown(changes) and unnoticed(_without(entry, changes))
+        right = not shown(changes) and unnoticed(with_all(entry, changes))
         if not right:
             wrong.append(list(changes))
         return right
@@ -172,9 +172,3 @@ def _drop_idle(
     before = len(dropped)
     largest([it for it in changes if it not in dropped and idle([*dropped, it])], goes, dropped)
     return len(dropped) > before
-
-
-def _without(entry: PtxFunction, changes: Sequence[Mutation]) -> PtxFunction:
-    for change in changes:
-        entry = change.of(entry)
-    return entry

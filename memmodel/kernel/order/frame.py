@@ -22,6 +22,7 @@ from memmodel.base.labels import (
     ProxyFence,
     Role,
     Signal,
+    is_replicated,
     scope_of,
 )
 from memmodel.base.points import Point
@@ -29,7 +30,7 @@ from memmodel.base.relations import OF_ITS_THREAD, RELATION_ROWS, BaseRelation, 
 from memmodel.base.rows import Rows, bits
 from memmodel.base.sets import SET_ROWS, names_of
 from memmodel.concrete.execution import ConcreteEvent, Execution, FixedPart
-from memmodel.kernel.conflicts.uses import aliased, outlives
+from memmodel.kernel.conflicts.uses import outlives
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.threads import TraceThread
@@ -254,7 +255,7 @@ class RelabelledNames:
 
 def _one_address(first: Point, second: Point) -> bool:
     """True if two accesses at one location are made through one virtual address."""
-    return aliased(first.label) == aliased(second.label)
+    return is_replicated(first.label) == is_replicated(second.label)
 
 
 def _one_size(first: Point, second: Point) -> bool:

@@ -24,6 +24,7 @@ from memmodel.base.labels import (
     Side,
     action_of,
     is_atomic,
+    is_replicated,
 )
 from memmodel.base.points import BarrierId, Point, Range
 from memmodel.base.relations import DECIDED as DECIDED_RELATIONS
@@ -32,7 +33,7 @@ from memmodel.base.sets import DECIDED as DECIDED_SETS
 from memmodel.concrete.execution import ConcreteEvent, Execution
 from memmodel.kernel.conflicts.conflicts import OBJECT_BYTES, Conflicts
 from memmodel.kernel.conflicts.roles import Roles
-from memmodel.kernel.conflicts.uses import ConflictPair, SharedPlace, Use, aliased, given_maps
+from memmodel.kernel.conflicts.uses import ConflictPair, SharedPlace, Use, given_maps
 from memmodel.kernel.order.frame import KernelFrame, RelabelledFrame, covered, ends
 from memmodel.kernel.trace.accesses import WeakAccess
 from memmodel.kernel.trace.events import TraceEvent
@@ -386,7 +387,7 @@ class Graph:
                 break
             near &= source.label.scope is mine.scope
             near &= self.run.threads[source.thread].cta == self.run.threads[event.thread].cta
-            alike = source.label.proxy is mine.proxy and aliased(source.label) == aliased(mine)
+            alike = source.label.proxy is mine.proxy and is_replicated(source.label) == is_replicated(mine)
             source = source.partner.source if source.partner is not None and alike else None
         return source if near or wide else None
 
@@ -482,4 +483,4 @@ def ends_of(first: int, second: int) -> tuple[int, int]:
 
 def _named(cell: Cell, label: Label) -> str:
     """The virtual address that an event goes through."""
-    return f"multimem address of {cell.instance.name}" if aliased(label) else cell.instance.name
+    return f"multimem address of {cell.instance.name}" if is_replicated(label) else cell.instance.name

@@ -6,10 +6,9 @@ In: an instruction with its place. Out: places, those of libraries last; the wor
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from memmodel.ptx.module.names import base_name, demangled, without_parameters
-from memmodel.ptx.module.syntax import Location, PtxInstruction
+from memmodel.ptx.module.syntax import Location, PtxInstruction, with_callers
 from memmodel.ptx.operands import Imm
 
 LIBRARY = re.compile(
@@ -53,16 +52,9 @@ def is_library(file: str) -> bool:
     return LIBRARY.search(file) is not None
 
 
-def chain(location: Location | None) -> Iterator[Location]:
-    """A place in the source, then where it was inlined."""
-    while location is not None:
-        yield location
-        location = location.caller
-
-
 def places(location: Location | None) -> list[Location]:
     """The same, those in libraries last."""
-    return sorted(chain(location), key=lambda place: is_library(place.file))
+    return sorted(with_callers(location), key=lambda place: is_library(place.file))
 
 
 def on_disk(instruction: PtxInstruction) -> bool:
@@ -74,7 +66,7 @@ def cuda_word(instruction: PtxInstruction) -> str:
     """What the source calls an instruction: the function of a library that it comes from, or a built-in one; nothing
     if it is not known.
     """
-    inlined = list(chain(instruction.location))
+    inlined = list(with_callers(instruction.location))
     own = next((at for at, place in enumerate(inlined) if not is_library(place.file)), 0)
     if own > 0 and inlined[own - 1].function:
         return called(inlined[own - 1].function)

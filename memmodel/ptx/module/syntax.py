@@ -6,7 +6,7 @@ its list of instructions; the braces that scope both are gone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from memmodel.ptx.operands import Operand, Register
@@ -28,6 +28,13 @@ class Location:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
+
+
+def with_callers(location: Location | None) -> Iterator[Location]:
+    """A place in the source, then where it was inlined."""
+    while location is not None:
+        yield location
+        location = location.caller
 
 
 @dataclass(frozen=True, slots=True, eq=False)

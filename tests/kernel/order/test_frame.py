@@ -28,12 +28,12 @@ from memmodel.base.labels import (
     Role,
     Side,
     Signal,
+    is_replicated,
 )
 from memmodel.base.points import Point, Range
 from memmodel.base.relations import RELATION_ROWS
 from memmodel.base.rows import bits
 from memmodel.concrete.execution import ConcreteEvent, FixedPart
-from memmodel.kernel.conflicts.uses import aliased
 from memmodel.kernel.order.frame import _OWN, KernelFrame, covered, ends
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
@@ -124,7 +124,11 @@ def test_further_pairs_are_at_one_location_both_ways(seed: int) -> None:
         for first, second in pairs:
             a, b = events[first].point, events[second].point
             sizes = {a.scalar, b.scalar}
-            if {"loc": True, "vloc": aliased(a.label) == aliased(b.label), "whole": len(sizes - {None}) < 2}[name]:
+            if {
+                "loc": True,
+                "vloc": is_replicated(a.label) == is_replicated(b.label),
+                "whole": len(sizes - {None}) < 2,
+            }[name]:
                 expected[first].add(second)
                 expected[second].add(first)
         assert [set(bits(row)) for row in mine.relation(name)] == expected, name

@@ -11,6 +11,7 @@ from math import prod
 
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.trace.events import TraceEvent
+from memmodel.kernel.trace.indices import index_of
 from memmodel.program.fields import Bits
 
 Order = tuple[tuple[str, int], tuple[int, ...]]
@@ -105,6 +106,6 @@ def last_clusters(launch: Launch, first: int, count: int) -> dict[int, tuple[int
     across = [extent // part for extent, part in zip(launch.grid, size, strict=True)]
     clusters = {}
     for number in range(max(first, prod(across) - count), prod(across)):
-        of = (number % across[0], number // across[0] % across[1], number // (across[0] * across[1]))
-        clusters[number] = (of[0] * size[0], of[1] * size[1], of[2] * size[2])
+        x, y, z = index_of(number, across)
+        clusters[number] = (x * size[0], y * size[1], z * size[2])
     return clusters

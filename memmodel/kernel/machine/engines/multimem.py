@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from memmodel.base.labels import Access, Label, Side
+from memmodel.base.labels import Access, Side, is_replicated
 from memmodel.kernel.machine.accesses import strong
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.regions.locate import locator
@@ -72,10 +72,6 @@ def misused(run: LaunchTrace, declared: Iterable[Block], body: Sequence[PtxInstr
     blocks = {*run.multimem, *declared}
     if not blocks:
         return []
-    accesses = {access.at for access in run.weak(blocks) if not _replicated(access.label)}
+    accesses = {access.at for access in run.weak(blocks) if not is_replicated(access.label)}
     events = (event for thread in run.threads for event in thread.strong() if event.block in blocks)
-    return [body[at] for at in sorted(accesses | {event.at for event in events if not _replicated(event.label)})]
-
-
-def _replicated(label: Label) -> bool:
-    return isinstance(label, Access) and label.replicated
+    return [body[at] for at in sorted(accesses | {event.at for event in events if not is_replicated(event.label)})]

@@ -9,6 +9,7 @@ from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.machine.parts import Cta, LaneGroup, Warp
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, uniform
+from memmodel.kernel.trace.indices import index_of, number_of
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.threads import TraceThread
 from memmodel.program.windows import LOCAL_BITS, LOCAL_WINDOW, OWN_LOCAL
@@ -24,12 +25,12 @@ def start_cta(
 ) -> tuple[Cta, list[Warp]]:
     """The CTA of that number and its warps, whose threads are put into the trace. `registers`: of a thread."""
     grid, block, size = launch.grid, launch.block, launch.cluster
-    index = (number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1]))
+    index = index_of(number, grid)
     inside = tuple(i % c for i, c in zip(index, size, strict=True))
     cluster_index = tuple(i // c for i, c in zip(index, size, strict=True))
     clusters = tuple(g // c for g, c in zip(grid, size, strict=True))
-    cluster = cluster_index[0] + clusters[0] * (cluster_index[1] + clusters[1] * cluster_index[2])
-    rank = inside[0] + size[0] * (inside[1] + size[1] * inside[2])
+    cluster = number_of(cluster_index, clusters)
+    rank = number_of(inside, size)
     single = size == (1, 1, 1)
     threads = [
         TraceThread(
@@ -63,10 +64,9 @@ def _warp(launch: Launch, cta: Cta, number: int, threads: list[TraceThread], com
     """A warp with its special registers."""
     block = launch.block
     special: dict[str, Row] = {name: uniform(value) for name, value in common.items()}
-    places = [number * LANES + lane for lane in range(LANES)]
-    special["%tid.x"] = [n % block[0] for n in places]
-    special["%tid.y"] = [n // block[0] % block[1] for n in places]
-    special["%tid.z"] = [n // (block[0] * block[1]) for n in places]
+    indices = [index_of(number * LANES + lane, block) for lane in range(LANES)]
+    for axis, letter in enumerate("xyz"):
+        special[f"%tid.{letter}"] = [index[axis] for index in indices]
     special["%laneid"] = list(range(LANES))
     special[OWN_LOCAL] = [LOCAL_WINDOW + (threads[0].number + lane << LOCAL_BITS) for lane in range(LANES)]
     special["%lanemask_eq"] = [1 << lane for lane in range(LANES)]
