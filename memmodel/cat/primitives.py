@@ -112,7 +112,7 @@ def primitive(expander: Expander, name: str, call: tree.Application, arguments: 
         return turned(name, _of_kind(expander, name, arguments, call, Kind.RELATION), span)
     if name == "as_transitive":
         return arguments[0]
-    if expander.trials:
+    if expander.trial_depth:
         return Typed(Empty(Kind.EITHER, span))
     if name == "linearisations":
         return _linearisations(expander, arguments, call)

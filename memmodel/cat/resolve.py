@@ -196,9 +196,9 @@ class Resolver(Definer):
         """What pictures draw. What cannot be drawn, a set or a name that nothing has, is left out."""
         ref = shown.body
         if isinstance(ref, tree.Ref) and ref.name not in self.scope:
-            self.tries += 1
+            self.try_depth += 1
             known = self.from_elsewhere(ref)
-            self.tries -= 1
+            self.try_depth -= 1
             if known is None:
                 if self.world.binding(ref.name) is None:
                     self.notices.append(Notice(f"unknown name `{ref.name}`: nothing is drawn", ref.span))

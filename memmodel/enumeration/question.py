@@ -1,6 +1,6 @@
-"""What to find out about executions: a key for each, so that two executions with equal keys answer alike.
+"""What to find out about executions: each has a key, and executions with equal keys give the same answer.
 
-In: LoweredTest. Out: `Question`.
+In: LoweredTest. Out: `AskedKey`, which gives a final state its key; the keys of executions that have no final state.
 """
 
 from __future__ import annotations

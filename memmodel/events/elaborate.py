@@ -28,6 +28,8 @@ from memmodel.program.uses import asked_constants, constants
 from memmodel.ptx.vocabulary import Proxy, Sem
 
 MAX_PASSES = 64
+"""Passes after which addresses that still change are given up."""
+
 MAX_PENDING = 256
 """More arrivals than this are not told apart for mbarrier.pending_count."""
 
@@ -63,7 +65,7 @@ def _most_answers(lowered: LoweredTest) -> tuple[int, int]:
 def _may_wait(lowered: LoweredTest) -> bool:
     """True if a thread may wait for ever at a barrier, as far as the text shows; `_uneven` looks at the events.
 
-    If no thread has a jump or a guard, none does.
+    No thread does if none has a jump or a guard.
     """
     steps = [step for program in lowered.programs for step in program.steps]
     barriers = any(isinstance(step.op, AtBarrier) for step in steps)
@@ -93,7 +95,7 @@ def _ask_for_values(walk: Walk, graph: EventGraph, terms: Sequence[Term]) -> Non
 
 def _learn(walk: Walk, graph: EventGraph, knowledge: Knowledge, seeds: frozenset[int]) -> str:
     """Note what a pass shows. Out: what it missed, so that another pass is needed: "events", "values", or ""."""
-    noisy, states = len(knowledge.racing_loops), len(knowledge.states())
+    racing_before, states_before = len(knowledge.racing_loops), len(knowledge.states())
     for number, loop, (first, end) in walk.rounds:
         if loop.reads and any(_may_race(event, graph) for event in graph.events[first:end]):
             knowledge.racing_loops.add((number, loop))
@@ -102,9 +104,9 @@ def _learn(walk: Walk, graph: EventGraph, knowledge: Knowledge, seeds: frozenset
     may_wait = knowledge.may_wait
     knowledge.may_wait = may_wait or (_has_waits(graph) if graph.stuck else _uneven(graph))
     _thin_air(graph, knowledge, seeds)
-    if walk.build.outdated_cells() or len(knowledge.racing_loops) > noisy or knowledge.may_wait is not may_wait:
+    if walk.build.outdated_cells() or len(knowledge.racing_loops) > racing_before or knowledge.may_wait is not may_wait:
         return "events"
-    if len(knowledge.states()) > states and any(event.result for event in graph.of_kind(ObjectEvent)):
+    if len(knowledge.states()) > states_before and any(event.result for event in graph.of_kind(ObjectEvent)):
         return "events"
     return "values" if walk.build.outdated_values() else ""
 

@@ -12,9 +12,9 @@ from memmodel.errors import InputError, suggestion
 from memmodel.litmus.columns import read_labels
 from memmodel.litmus.condition import is_over
 from memmodel.litmus.declarations import TYPES, Declarations, read_statement
+from memmodel.litmus.inner_blocks import closing, flatten
 from memmodel.litmus.instructions import MAX_INSTRUCTIONS, MAX_THREADS, read_instruction, read_place
 from memmodel.litmus.lexer import Reader
-from memmodel.litmus.scopes import closing, flatten
 from memmodel.litmus.syntax import Instruction, Label, Layout, Thread
 from memmodel.ptx.lexer import shorten
 

@@ -71,7 +71,7 @@ def _rows(reader: Reader) -> list[list[_Cell]]:
     at = start
     open_pairs = 0
     while tokens[at].kind != "end" and not begins_question(tokens[at], tokens[at + 1]):
-        if tokens[at].kind in ("(", ")"):  # the bar of a pair `(%r0|%p)` ends no cell
+        if tokens[at].kind in ("(", ")"):  # the bar of a pair `(%r0|%p)` does not end a cell
             open_pairs += 1 if tokens[at].kind == "(" else -1
         elif tokens[at].kind == ";" or (tokens[at].kind == "|" and open_pairs <= 0):
             open_pairs = 0

@@ -74,7 +74,7 @@ class Target:
 
     @property
     def first(self) -> str | None:
-        """The version of PTX that introduced it; None for one that is not known."""
+        """The version of PTX that introduced it; None if PTX 9.4 does not have it."""
         if not self.known:
             return None
         first = _FIRST[self.number]

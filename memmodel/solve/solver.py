@@ -19,7 +19,7 @@ from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.limits import counted, outside, settle
 
 FEW = 400
-"""Up to this many clauses go to Z3 one by one: its reader of texts makes every variable of the header first."""
+"""Up to this many clauses go to Z3 one by one: from a text it makes every variable that the header counts first."""
 
 MANY = 100_000
 """Clauses in one text: Z3 reads all of it, and takes 400 bytes for each clause, before it looks at any limit."""
@@ -48,7 +48,7 @@ class Satisfiable(Enum):
 
 
 def context() -> z3.Context:
-    """A new context, made under `outside`: one that is half made complains when it is freed."""
+    """A new context. Call it under `outside`: a context that is only half made raises an error when it is freed."""
     made = z3.Context()
     # Python may collect garbage in any thread, the one that watches limits too, while another thread is in Z3.
     z3.Z3_enable_concurrent_dec_ref(made.ref())

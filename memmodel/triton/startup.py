@@ -1,8 +1,8 @@
 """What `MEMMODEL_TRITON=1` does: as soon as the program loads Triton, its launches are watched.
 
 In: the environment. Out: a finder of modules that waits for Triton. This file is loaded by the .pth file that the
-package installs, in every process of a person who sets the variable, before the program; so it loads nothing, and
-whatever fails in it leaves the program as it was.
+package installs, in every process of a person who sets the variable, before the program begins. So it loads nothing
+else, and whatever fails in it leaves the program as it was.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class TritonLoader:
         return self._loader.create_module(spec)
 
     def exec_module(self, module: Any) -> None:
-        """As the loader of Triton; then the hooks are there."""
+        """Load Triton as its own loader does, then watch its launches."""
         module.__spec__.loader = module.__loader__ = self._loader
         self._loader.exec_module(module)
         watch()

@@ -42,13 +42,13 @@ T = TypeVar("T")
 def attempt(expander: Expander, term: tree.Try, scope: Scope) -> Value:
     """`try first with second`: the second if the first means nothing."""
     before = expander.progress()
-    expander.tries += 1
+    expander.try_depth += 1
     try:
         return expander.value(term.first, scope)
     except InputError:
         expander.go_back(before)
     finally:
-        expander.tries -= 1
+        expander.try_depth -= 1
     return expander.value(term.second, scope)
 
 

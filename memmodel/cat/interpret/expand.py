@@ -60,8 +60,8 @@ MAX_CALLS = 200
 class Expander(ABC):
     """Works out terms. `definitions` and `notices` grow where a term asks for it.
 
-    `trials`: inside how many functions that are only tried; `tries`: inside how many `try`. `sample`: what
-    `linearisations` and `partition` stand for while a set of orders is looked at.
+    `trial_depth`: how many functions that are only tried are being expanded; `try_depth`: how many `try`. `sample`:
+    what `linearisations` and `partition` stand for while a set of orders is looked at.
     """
 
     def __init__(self) -> None:
@@ -76,8 +76,8 @@ class Expander(ABC):
         self.groups = 0
         self.work = 0
         self.depth = 0
-        self.trials = 0
-        self.tries = 0
+        self.trial_depth = 0
+        self.try_depth = 0
         self.sample: Sample | None = None
 
     # ---- terms ---------------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ class Expander(ABC):
 
     @contextmanager
     def forgetting(self) -> Iterator[None]:
-        """What is defined inside is forgotten, and so is how deep it went when it fails."""
+        """Forget at the end what the block has defined, and how deep it was when it failed."""
         before = self.progress()
         try:
             yield
@@ -158,7 +158,7 @@ class Expander(ABC):
     # ---- names ---------------------------------------------------------------------------------------------------
 
     def lookup(self, ref: tree.Ref, scope: Scope) -> Entry:
-        """What a name stands for; see `cat.world` for names that no model defines. InputError if for nothing."""
+        """What a name stands for; `interpret.world` has names that no model defines. Raises InputError for others."""
         known = scope.get(ref.name) or self.from_elsewhere(ref)
         if known is not None:
             return known
@@ -173,12 +173,12 @@ class Expander(ABC):
         if ref.name not in self.foreign:
             self.foreign[ref.name] = self.foreign_entry(ref.name)
         known = self.foreign[ref.name]
-        nothing = isinstance(known, Macro) and isinstance(known.typed.expr, Empty)
-        if not nothing and known is not None:
+        empty = isinstance(known, Macro) and isinstance(known.typed.expr, Empty)
+        if not empty and known is not None:
             return known
-        if not nothing and ref.name not in self.absent and not self.world.may_be_empty(ref.name, self.scope):
+        if not empty and ref.name not in self.absent and not self.world.may_be_empty(ref.name, self.scope):
             return None
-        if self.tries:
+        if self.try_depth:
             return None
         self.absent.setdefault(ref.name, ref.span)
         return known or Macro(Typed(Empty(Kind.EITHER, ref.span)))
@@ -297,13 +297,13 @@ class Expander(ABC):
             spine = spine.head
         if isinstance(spine, tree.Ref) and not isinstance(call.head, tree.Ref):
             known = self.lookup(spine, scope)
-            if isinstance(known, NamedValue) or (isinstance(known, Macro) and not self.trials):
+            if isinstance(known, NamedValue) or (isinstance(known, Macro) and not self.trial_depth):
                 text = shortened(last.span)
                 raise InputError(f"an operator is missing before `{text}`", last.span, "one of | ; & \\ *")
         return self.value(call.head, scope)
 
     def no_function(self, call: tree.Application, applied: Value | Entry) -> Value:
-        if self.trials and isinstance(applied, Macro | Typed):
+        if self.trial_depth and isinstance(applied, Macro | Typed):
             return Typed(Empty(Kind.EITHER, call.span))
         name, first = shortened(call.head.span), call.arguments[0].span.text.split()
         hint = f"put an operator between `{name}` and `{first[0][:SHOWN] if first else '('}`: | ; & \\ *"
@@ -320,7 +320,7 @@ class Expander(ABC):
             wanted = f"{function.name}({', '.join(names)})"
             count = f"{len(names)} argument{'s' * (len(names) != 1)}"
             raise InputError(f"`{function.name}` takes {count}, not {len(arguments)}", call.span, wanted)
-        if self.trials and function.steps:
+        if self.trial_depth and function.steps:
             return Typed(Empty(Kind.EITHER, call.span))
         bound = {name: entry(argument) for name, argument in zip(names, arguments, strict=True)}
         try:
@@ -333,23 +333,23 @@ class Expander(ABC):
     def function(self, binding: tree.Binding, scope: Scope, *, recursive: bool = False) -> FunctionValue:
         """A function, its body tried once with parameters of any kind, so that a name unknown in it is found now."""
         names = binding.parameters or ()
-        works = recursive or steps(binding.body, names)
-        if works:
+        of_known_values = recursive or steps(binding.body, names)
+        if of_known_values:
             used, bound = mentioned(binding.body)
             for ref in used:
                 if ref.name not in bound and ref.name not in names:
                     self.lookup(ref, scope)
         else:
             any_kind = {name: Macro(Typed(Empty(Kind.EITHER, binding.span))) for name in names}
-            self.trials += 1
+            self.trial_depth += 1
             try:
                 with self.forgetting():
                     self.value(binding.body, {**scope, **any_kind})
             except Static:
                 pass
             finally:
-                self.trials -= 1
-        return FunctionValue(binding.name, names, binding.body, scope, binding.span, works)
+                self.trial_depth -= 1
+        return FunctionValue(binding.name, names, binding.body, scope, binding.span, of_known_values)
 
     def local(self, term: tree.Local, scope: Scope) -> Value:
         if term.recursive:
@@ -383,7 +383,7 @@ class Expander(ABC):
         """The names of a binding that is not a function. Raises InputError if they ask for another tuple."""
         if binding.pattern is None:
             return {binding.name: entry(value, binding.span)}
-        if self.trials and isinstance(value, Typed):
+        if self.trial_depth and isinstance(value, Typed):
             return {name: entry(value, binding.span) for name in binding.pattern}
         if not isinstance(value, TupleValue) or len(value.items) != len(binding.pattern):
             count = len(binding.pattern)

@@ -1,8 +1,8 @@
 """What the launch says of others: proofs for any grid and any trip count, and verdicts on a few smaller launches.
 
 In: `KernelCase`, what its verdict left open, how to judge another case. Out: sentences and words, put into the verdict
-as they come. Proofs are about larger launches. Faults in loops without rounds, or with fewer rounds than a ring has
-stages, are looked for beside them.
+as they come. Proofs are about larger launches. Smaller ones are judged, since a loop may have a fault where it has no
+rounds, or fewer than a ring has stages.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from memmodel.kernel.trace.problems import Refused
 
 GRID, TRIPS = "any grid", "any trip count"
 SPARE = 1_000
-"""Steps of a smaller launch beyond those of the launch: with 0, a loop may count down from there."""
+"""Steps that a smaller launch may take beyond those of the launch: a loop that counts down from 0 hardly ends."""
 
-FEWEST = 4
-"""Parameters that are made smaller."""
+MOST_SMALLER = 4
+"""Parameters that are made smaller, each by itself."""
 
 RING = 4
 """Stages of a ring, where nothing says how many it has."""
@@ -93,7 +93,7 @@ def other_sizes(
     if case.options.any_trips:
         answers[TRIPS] = others.longer(answers[TRIPS], [loops.param for loops in growing])
     steps = {
-        loops.param: (loops.length * others.each(loops.param, loops.step, loops.length), loops.length)
+        loops.param: (loops.length * others.per_round(loops.param, loops.step, loops.length), loops.length)
         for loops in growing
     }
     for question, what, launch in _smaller(others.small, size_questions(case), steps, choices.trace.instructions):
@@ -106,8 +106,8 @@ def other_sizes(
 
 @dataclass(slots=True)
 class OtherLaunches:
-    """Judges launches beside one that was judged. `instructions`: of its run. `wrong`: by question the findings that it
-    has not.
+    """Judges launches beside one that was judged. `instructions`: of the run of that one. `wrong`: by question the
+    findings that it does not have.
     """
 
     case: KernelCase
@@ -124,7 +124,7 @@ class OtherLaunches:
         return replace(self.case, options=options, effort=Effort())
 
     def _judged(self, question: str, what: str, launch: Launch, options: CheckOptions) -> KernelVerdict | None:
-        """The verdict on a launch, None if there is none. What is new in it is wrong."""
+        """The verdict on a launch; None if it cannot be run. Its first new finding goes into `wrong`."""
         options = replace(options, ctas=chosen_ctas(launch, ()))
         try:
             judged = self.judge(replace(self.case, launch=launch, options=options, effort=Effort()))
@@ -153,9 +153,9 @@ class OtherLaunches:
         if value is None or ("not shown" in answer and not too_short):
             return answer
         if too_short:
-            answer = self._from_a_longer_one(answer, part, value, _step(self.small, part, value) or 1)
+            answer = self._from_a_longer_one(answer, part, value, _step_of_a_round(self.small, part, value) or 1)
         growth = next(iter(self.verdict.growth), None)
-        return answer if growth is None or self.wrong.get(TRIPS) else self._each(answer, part, growth)
+        return answer if growth is None or self.wrong.get(TRIPS) else self._for_each_number(answer, part, growth)
 
     def _longer_launch(self, part: ParamPart, number: int) -> Launch | None:
         """The launch with another number there, and with buffers that reach."""
@@ -163,10 +163,12 @@ class OtherLaunches:
         launch = with_number(self.case.entry, self.case.launch, part, number)
         return None if launch is None else with_longer_buffers(launch, number // max(value, 1) + 1)
 
-    def each(self, part: ParamPart, step: int, rounds: int) -> int:
+    def per_round(self, part: ParamPart, step: int, rounds: int) -> int:
         """By how much a parameter grows for one more round, if it grows by a step for some rounds."""
         value = number_of(self.case.entry, self.case.launch, part)
-        shown = _step(self.small, part, value) if value is not None and self.instructions <= CHEAP_EACH else None
+        shown = (
+            _step_of_a_round(self.small, part, value) if value is not None and self.instructions <= CHEAP_EACH else None
+        )
         if shown is not None and step % shown == 0:
             return shown
         return step // rounds if step % rounds == 0 else step
@@ -215,23 +217,27 @@ class OtherLaunches:
         judged = self._judged(TRIPS, f"{part} = {number}", launch, options)
         return judged is not None and judged.word == self.verdict.word
 
-    def _each(self, answer: str, part: ParamPart, growth: Growth) -> str:
+    def _for_each_number(self, answer: str, part: ParamPart, growth: Growth) -> str:
         """The answer, if it can be, for each number of rounds: all smaller launches, and the proof for each rest."""
-        each = self.each(part, growth.step, growth.rounds)
-        if growth.value % each or self.instructions > CHEAP_EACH or growth.value + growth.step > MOST_EACH * each:
+        per_round = self.per_round(part, growth.step, growth.rounds)
+        if (
+            growth.value % per_round
+            or self.instructions > CHEAP_EACH
+            or growth.value + growth.step > MOST_EACH * per_round
+        ):
             return answer
         limits = [growth.value + growth.step * growth.most]
-        for number in range(growth.value + each, growth.value + growth.step, each):
+        for number in range(growth.value + per_round, growth.value + growth.step, per_round):
             shown = self._shown(part, number)
             if shown is None or shown[1].step != growth.step:
                 return answer
             limits.append(number + growth.step * shown[1].most)
-        for number in range(0, growth.value, each):
+        for number in range(0, growth.value, per_round):
             launch = self._longer_launch(part, number)
             own = number == number_of(self.case.entry, self.case.launch, part)
             if launch is None or not (own or self.smaller(TRIPS, f"{part} = {number}", launch)):
                 return answer
-        which = f"{part} that is a multiple of {each}" if each > 1 else str(part)
+        which = f"{part} that is a multiple of {per_round}" if per_round > 1 else str(part)
         reach = f"up to {min(limits)}, where numbers wrap; as long as buffers reach"
         return f"yes, for every {which} ({reach}): {answer.partition('): ')[2].partition(';')[0]}"
 
@@ -254,14 +260,14 @@ def _smaller(
         return
     deciders = list(steps or dict.fromkeys(parameters(case.entry, deciding(case.entry))))
     reached = reaching(case.entry, loops_of(case.entry) or {}, pointers(case.entry, case.launch))
-    for part in [*deciders, *(part for part in reached if part not in deciders)][:FEWEST]:
+    for part in [*deciders, *(part for part in reached if part not in deciders)][:MOST_SMALLER]:
         value = number_of(case.entry, launch, part)
         if value is None:
             continue
         if part in steps:
             numbers = _few(value, *steps[part])
         elif part in deciders:
-            step = (_step(case, part, value) if instructions <= CHEAP else None) or 1
+            step = (_step_of_a_round(case, part, value) if instructions <= CHEAP else None) or 1
             numbers = sorted({*_few(value, RING * step, RING), *range(min(value, 2))})
         else:
             numbers = [number for number in sorted({0, 1, value - 1}) if 0 <= number < value]
@@ -283,7 +289,7 @@ def _fewer_ctas(launch: Launch) -> list[tuple[int, int, int]]:
     return grids
 
 
-def _step(case: KernelCase, part: ParamPart, value: int) -> int | None:
+def _step_of_a_round(case: KernelCase, part: ParamPart, value: int) -> int | None:
     """By how much a parameter grows for one more round, as far as a few runs show it: what lies between the two
     smallest values with which a launch executes more instructions than with less. None if they show nothing.
     """

@@ -33,7 +33,7 @@ def texts(data: bytes) -> list[str]:
 
 
 def _containers(data: bytes) -> Iterator[tuple[int, int]]:
-    """Where entries begin and end. The first word may stand in code as well, in front of something else."""
+    """Where the entries of each begin and end. The word that begins a container may occur in code, too."""
     at, found, why = data.find(BEGINNING), False, "a container of another version"
     while at >= 0:
         behind, first = at + len(BEGINNING), at + _CONTAINER.size

@@ -86,7 +86,7 @@ class Axes:
         return known
 
     def feeds(self, name: str) -> bool:
-        """True if the value of another axis follows from this one."""
+        """True if the value of another axis follows from the axis of that name."""
         return any(
             isinstance(node, ast.Name) and node.id == name for axis in self.bound for node in ast.walk(axis.value)
         )
@@ -108,18 +108,18 @@ def axes(text: str) -> Axes:
             bound[name] = BoundAxis(name, written, _expression(written, {*free, *bound}, where))
     if not free:
         raise InputError("--sweep: no size goes through a range", hint=EXAMPLE)
-    family = Axes(tuple(free.values()), tuple(bound.values()))
-    if family.count > MOST_LAUNCHES:
+    sweep = Axes(tuple(free.values()), tuple(bound.values()))
+    if sweep.count > MOST_LAUNCHES:
         raise InputError(
-            f"--sweep: {family.count:,} launches, and {MOST_LAUNCHES:,} is the most", hint="take larger steps"
+            f"--sweep: {sweep.count:,} launches, and {MOST_LAUNCHES:,} is the most", hint="take larger steps"
         )
-    return family
+    return sweep
 
 
 def _axes_of(text: str) -> Iterator[tuple[str, list[str]]]:
     """The names, each with what follows its equals sign: the parts between commas outside of parentheses."""
     name, parts = "", [""]
-    for part in _outside_parentheses(text):
+    for part in _between_commas(text):
         before, equals, rest = part.partition("=")
         if equals:
             if name:
@@ -134,7 +134,8 @@ def _axes_of(text: str) -> Iterator[tuple[str, list[str]]]:
     yield name, parts
 
 
-def _outside_parentheses(text: str) -> Iterator[str]:
+def _between_commas(text: str) -> Iterator[str]:
+    """The parts of a text between its commas, but for commas in parentheses."""
     depth, part = 0, ""
     for character in text:
         depth += (character == "(") - (character == ")")
@@ -150,7 +151,9 @@ def _numbers(part: re.Match[str], where: str) -> range:
     first = int(part["first"])
     last, step = int(part["last"] or first), int(part["step"] or 1)
     if step == 0 or last < first or last >= LARGEST:
-        raise InputError(f"{where}: {part[0]} is no range", hint="such as 0..1024:64, from the smaller to the larger")
+        raise InputError(
+            f"{where}: {part[0]} is not a range", hint="such as 0..1024:64, from the smaller to the larger"
+        )
     if (last - first) // step >= MOST_LAUNCHES:
         raise InputError(f"{where}: {part[0]} has more than {MOST_LAUNCHES:,} values", hint="take larger steps")
     return range(first, last + 1, step)
@@ -165,7 +168,7 @@ def _expression(text: str, known: set[str], where: str) -> ast.expr:
     functions = {node.func for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node not in functions and node.id not in known:
-            raise InputError(f"{where}: {node.id} is no axis before this one", hint=EXAMPLE)
+            raise InputError(f"{where}: {node.id} is not an axis before this one", hint=EXAMPLE)
         allowed = (
             isinstance(node, ast.Name | ast.Load | ast.operator)
             or (isinstance(node, ast.Constant) and type(node.value) is int and node.value < LARGEST)

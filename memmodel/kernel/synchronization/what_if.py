@@ -105,7 +105,7 @@ def what_if(
     kernel = judge_case(KernelCase(asked.module, asked.entry, asked.launch, model, options), budget)
     before, order = kernel.verdict, LaunchOrder.of(kernel.representative)
     known.apply(before)
-    phrases = tuple(phrase(order, change.instruction) for change in changed.changes) if order is not None else ()
+    phrases = tuple("" if order is None else phrase(order, change.instruction) for change in changed.changes)
     if stands is not None:
         stands(WhatIfBegun(changed.changes, before, phrases))
     mutant = judge_case(KernelCase(changed.module, changed.entry, asked.launch, model, options), budget)

@@ -22,10 +22,10 @@ SHOWN = 6
 def begun_lines(begun: WhatIfBegun) -> list[str]:
     """The verdict on the kernel as it is, and what is changed."""
     text = [headline(begun.before)]
-    for number, it in enumerate(begun.changes[:SHOWN]):
-        becomes = f"becomes `{it.becomes}`" if it.becomes else "is dropped"
-        text.append(f"what if {place(it.instruction)}: `{it.was}` {becomes}")
-        text += [f"  it {phrase}" for phrase in begun.phrases[number : number + 1] if phrase]
+    for change, phrase in list(zip(begun.changes, begun.phrases, strict=True))[:SHOWN]:
+        becomes = f"becomes `{change.becomes}`" if change.becomes else "is dropped"
+        text.append(f"what if {place(change.instruction)}: `{change.was}` {becomes}")
+        text += [f"  it {phrase}"] if phrase else []
     more = len(begun.changes) - SHOWN
     return text + ([f"  and {more} more instructions"] if more > 0 else [])
 
@@ -65,13 +65,13 @@ def what_if_record(asked: WhatIf) -> dict[str, Any]:
         "entry": asked.before.entry,
         "changes": [
             {
-                "line": it.instruction.line,
-                "place": place(it.instruction),
-                "phrase": "".join(asked.phrases[number : number + 1]) or None,
-                "was": it.was,
-                "becomes": it.becomes or None,
+                "line": change.instruction.line,
+                "place": place(change.instruction),
+                "phrase": phrase or None,
+                "was": change.was,
+                "becomes": change.becomes or None,
             }
-            for number, it in enumerate(asked.changes)
+            for change, phrase in zip(asked.changes, asked.phrases, strict=True)
         ],
         "before": asked.before.word,
         "after": asked.after.word,

@@ -25,11 +25,11 @@ _BEFORE_STATEMENT = frozenset({";", ":", "{", "}"})
 def flatten(source: Source, tokens: list[Token]) -> list[Token]:
     """The words of a body (without its own braces) with its blocks resolved. Raises InputError."""
     kept = list(_without_directives(source, tokens))
-    if not any(token.kind == "{" and _of_block(kept, at) for at, token in enumerate(kept)):
+    if not any(token.kind == "{" and _is_brace_of_block(kept, at) for at, token in enumerate(kept)):
         return kept
     depth = 0
     for at in range(len(kept)):
-        if not _of_block(kept, at):
+        if not _is_brace_of_block(kept, at):
             continue
         if kept[at].kind == "}":
             depth -= 1
@@ -39,11 +39,12 @@ def flatten(source: Source, tokens: list[Token]) -> list[Token]:
             raise InputError(f"blocks nest deeper than {MAX_DEPTH}", source.span(kept[at].start, kept[at].end))
         end = closing(source, kept, at)
         kept[at + 1 : end] = _renamed(kept, at + 1, end)
-        # Its words stay in place, so that blocks inside this one are reached next; the braces go at last.
-    return [token for at, token in enumerate(kept) if not _of_block(kept, at)]
+        # The words stay in place, so that blocks inside this one are reached next; the braces are dropped at the end.
+    return [token for at, token in enumerate(kept) if not _is_brace_of_block(kept, at)]
 
 
 def _without_directives(source: Source, tokens: list[Token]) -> Iterator[Token]:
+    """The words without lines for debuggers and hints to ptxas."""
     at = 0
     while at < len(tokens):
         token = tokens[at]
@@ -59,8 +60,8 @@ def _without_directives(source: Source, tokens: list[Token]) -> Iterator[Token]:
             yield token
 
 
-def _of_block(tokens: list[Token], at: int) -> bool:
-    """True for a brace of a block; elsewhere a brace is that of a vector."""
+def _is_brace_of_block(tokens: list[Token], at: int) -> bool:
+    """True for a brace of a block, which begins a statement; any other is the brace of a vector."""
     return tokens[at].kind in ("{", "}") and (at == 0 or tokens[at - 1].kind in _BEFORE_STATEMENT)
 
 
@@ -116,6 +117,7 @@ def _declared(tokens: list[Token], first: int, end: int) -> tuple[set[str], dict
 
 
 def _fresh(name: str, taken: Counter[str]) -> str:
+    """The name with a number behind it, such that no name begins like that. It is taken from then on."""
     number = 1
     while any(other.startswith(f"{name}_{number}") for other in taken):
         number += 1
@@ -125,4 +127,5 @@ def _fresh(name: str, taken: Counter[str]) -> str:
 
 
 def _plain(token: Token) -> str:
+    """The name of a register with or without its `%`."""
     return token.text.removeprefix("%")
