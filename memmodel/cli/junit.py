@@ -14,26 +14,15 @@ if TYPE_CHECKING:
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-
 TAIL = "\n</testsuite>\n"
 _ROOM = 200
 """Characters of the head's counts, whatever they are: it is written again when they are known."""
 
 
-def junit(entries: Sequence[Entry], seconds: float = 0.0, started: str = "") -> str:
-    """The entries as one test suite: differences are failures; bad input, undecided and internal errors are errors.
-
-    `seconds`: how long it took; `started`: when, in ISO 8601.
-    """
-    cases = [case(entry) for entry in entries]
-    return head([kind for kind, _ in cases], seconds, started) + "\n".join(text for _, text in cases) + TAIL
-
-
-def head(kinds: Sequence[str], seconds: float, started: str = "") -> str:
-    """What stands before the cases; as long for any number of them."""
+def head(kinds: Sequence[str], seconds: float, started: str) -> str:
+    """What stands before the cases; as long for any number of them. `started`: when, in ISO 8601."""
     counts = f'tests="{len(kinds)}" failures="{kinds.count("failure")}" errors="{kinds.count("error")}"'
-    counts += f' skipped="{kinds.count("skipped")}"'
-    counts += f' time="{seconds:.3f}"' + (f" timestamp={_attribute(started)}" if started else "")
+    counts += f' skipped="{kinds.count("skipped")}" time="{seconds:.3f}" timestamp={_attribute(started)}'
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="memmodel" {counts:<{_ROOM}}>\n'
 
 

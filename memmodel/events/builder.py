@@ -240,13 +240,11 @@ class Builder:
             value = value.with_deps(merge_deps(self.logic, value.deps, current.guard))
         registers[register] = value
 
-    def nonzero(
-        self, current: CurrentStep, expr: Expr | None, registers: dict[str, Value] | None = None
-    ) -> tuple[int, Deps]:
+    def nonzero(self, current: CurrentStep, expr: Expr | None) -> tuple[int, Deps]:
         """The formula that says an expression is not 0 (None: TRUE), and the reads that it depends on."""
         if expr is None:
             return TRUE, {}
-        value = self.value(current, expr, registers)
+        value = self.value(current, expr)
         return value.cases().is_nonzero(self.logic), value.deps
 
     # ---- memory ------------------------------------------------------------------------------------------------

@@ -27,9 +27,9 @@ MOST = 1_000
 """Characters of a complaint that are shown."""
 
 
-def compiler(environment: Mapping[str, str] = os.environ) -> list[str]:
+def compiler() -> list[str]:
     """The command of the C compiler: what CC names, else the first on the path. Raises InputError."""
-    named = shlex.split(environment.get("CC", ""))
+    named = shlex.split(os.environ.get("CC", ""))
     for words in ([named] if named else []) + [[name] for name in COMPILERS]:
         path = shutil.which(words[0])
         if path is not None:

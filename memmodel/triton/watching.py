@@ -16,7 +16,6 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,12 +58,11 @@ class _Noted:
 class TritonWatch:
     """Watches the launches of a program."""
 
-    def __init__(self, options: WatchOptions, say: Callable[[str], None] | None = None) -> None:
+    def __init__(self, options: WatchOptions) -> None:
         self.options = options
         self.trouble = ""
         """Why something was not watched; empty while all is well."""
         self.results: list[TritonResult] = []
-        self._say = say or _say
         self._lock = threading.RLock()
         self._busy = threading.local()
         self._process = os.getpid()
@@ -133,7 +131,7 @@ class TritonWatch:
 
     def _tell(self, text: str) -> None:
         if not self.options.quiet:
-            self._say(text)
+            _say(text)
 
     # ---- launches --------------------------------------------------------------------------------------------------
 

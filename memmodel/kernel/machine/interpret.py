@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Any
 
 from memmodel.isa.lowered import widths
@@ -276,8 +275,11 @@ class Interpreter:
             op = left.pop(0)
             after = left[0] if left else None
             if isinstance(op, Read) and isinstance(after, Write) and after.rmw:
-                results = [result for result in takewhile(_assigns, left[1:]) if isinstance(result, Assign)]
-                del left[: 1 + len(results)]
+                del left[0]
+                results: list[Assign] = []
+                while left and isinstance(result := left[0], Assign):
+                    results.append(result)
+                    del left[0]
                 yield op, atomic_step(self, op, after, results)
             elif isinstance(op, OnObject):
                 parts = [op]
@@ -432,7 +434,3 @@ STEPS: dict[type, Callable[[Interpreter, Any], Blocking]] = {
 
 def _go_on(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
     return True
-
-
-def _assigns(op: Op | WarpOp) -> bool:
-    return isinstance(op, Assign)
