@@ -31,7 +31,7 @@ ret;
 
 
 def step_of(case: KernelCase, name: str = "n") -> int | None:
-    return sizes._step(case, ParamPart(name, 0, 4), 9)
+    return sizes._step_of_a_round(case, ParamPart(name, 0, 4), 9)
 
 
 @pytest.mark.parametrize("step", [1, 3, 4])
