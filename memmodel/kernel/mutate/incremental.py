@@ -24,10 +24,10 @@ from memmodel.kernel.mutate.mutants import (
     judged_alone,
     reached,
 )
-from memmodel.kernel.mutate.mutations import REMOVED, is_weaker, with_all
+from memmodel.kernel.mutate.mutations import REMOVED, Mutation, is_weaker, with_all
 from memmodel.kernel.mutate.reasons import LaunchOrder
 from memmodel.kernel.mutate.same_run import SameRun
-from memmodel.kernel.mutate.together import largest
+from memmodel.kernel.mutate.together import largest_by_reasons
 
 Judged = Iterator[tuple[int, MutantResult]]
 MANY = 3
@@ -42,13 +42,18 @@ def judged_incrementally(work: MutantWork, same: SameRun, jobs: int) -> Judged:
     needless = set()
     for number, result in _judged(work, same, removals, jobs):
         change = result.mutation
-        if result.noticed is Noticed.UNNOTICED and not result.needing and same.only_orders(change):
+        needed = result.noticed is not Noticed.UNNOTICED or result.needing
+        if not needed and (same.only_orders(change) or work.runs.waits_in_all(change)):
             needless.add(change.instruction.number)
         yield number, result
     weaker = [number for number, change in enumerate(changes) if change.what != REMOVED]
-    for number in (number for number in weaker if changes[number].instruction.number in needless):
-        yield number, MutantResult(changes[number], Noticed.UNNOTICED, NEEDLESS)
-    left = [number for number in weaker if changes[number].instruction.number not in needless]
+    idle_too = {
+        it for it in weaker if changes[it].instruction.number in needless and _does_less(work, same, changes[it])
+    }
+    for number in weaker:
+        if number in idle_too:
+            yield number, MutantResult(changes[number], Noticed.UNNOTICED, NEEDLESS)
+    left = [number for number in weaker if number not in idle_too]
     below = {number: [other for other in left if is_weaker(changes[other], changes[number])] for number in left}
     idle: dict[int, MutantResult] = {}
     for number, result in _judged(work, same, [number for number in left if not below[number]], jobs):
@@ -61,6 +66,16 @@ def judged_incrementally(work: MutantWork, same: SameRun, jobs: int) -> Judged:
         if weakest is not None and same.only_orders(changes[number]):
             yield number, MutantResult(changes[number], Noticed.UNNOTICED, weakest.how)
     yield from _judged(work, same, [number for number in rest if idle.keys().isdisjoint(below[number])], jobs)
+
+
+def _does_less(work: MutantWork, same: SameRun, change: Mutation) -> bool:
+    """True if nothing is noticed with a weaker form of an instruction without which nothing is. A wait may be noticed
+    itself: it has to be for its own phase. With a weaker test that looks ahead, a thread either makes the wait that it
+    saves, as in the kernel, or does not, as without the test.
+    """
+    if not work.runs.waits_in_all(change):
+        return True
+    return same.only_orders(change) and not work.runs.show([change])
 
 
 def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) -> Judged:
@@ -93,7 +108,19 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
     for members in rounds.values():
         for group in _groups(work, same, members):
             yield from _at_once(work, same, group)
+    waits = [number for number in alone if groups and _only_waits(work, work.changes[number])]
+    for group in _groups(work, same, waits):
+        yield from _at_once(work, same, group)
+    alone = [number for number in alone if number not in waits]
     yield from judged_alone(work, alone, jobs)  # last: where the time runs out, many at once say more
+
+
+def _only_waits(work: MutantWork, change: Mutation) -> bool:
+    """True if a wait is removed without which the runs show nothing and other waits are for their own phases. It is
+    judged with others: what a reading finds without it, it finds without more.
+    """
+    work.check_time()
+    return change.what == REMOVED and work.runs.waits_in_all(change) and not work.runs.show([change])
 
 
 def _quiet(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator[int]:
@@ -112,13 +139,20 @@ def _quiet(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator[
 def _groups(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator[list[int]]:
     """The changes in few parts, in each of which nothing shows in the run, unless it is one change."""
 
-    def shows(members: Sequence[int]) -> bool:
+    def wrong(members: Sequence[int]) -> Sequence[int] | None:
+        if len(members) == 1:
+            return None
         work.check_time()
         changes = [work.changes[number] for number in members]
-        return same.shows(changes) is not None or bool(work.runs.new_findings(changes))
+        shown = same.shows(changes)
+        if shown is not None:
+            part: Sequence[Mutation] | None = same.part_that_shows(shown, changes, same.shows)
+        else:
+            part = work.runs.part_that_shows(changes)
+        return None if part is None else [number for number in members if work.changes[number] in part]
 
     while numbers:
-        group = largest(numbers, lambda members: len(members) == 1 or not shows(members))
+        group = largest_by_reasons(numbers, wrong)
         yield group
         numbers = [number for number in numbers if number not in group]
 

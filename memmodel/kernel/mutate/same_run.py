@@ -13,14 +13,14 @@ Where threads do nothing else for it, such a run is judged with all conditions, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from memmodel.base.labels import Action, Barrier, Domain, Fence, GroupWait, Label, Mark, ProxyFence
 from memmodel.base.points import BarrierId
-from memmodel.base.rows import bits, rows_without
+from memmodel.base.rows import Rows, bits, rows_without
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
 from memmodel.concrete.less_events import LessEvents, without
@@ -32,6 +32,7 @@ from memmodel.kernel.mutate.missing_arrivals import Arrivals
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation
 from memmodel.kernel.mutate.regrouped import Regrouped
 from memmodel.kernel.mutate.saved_waits import saved_waits
+from memmodel.kernel.mutate.shown import Shown
 from memmodel.kernel.mutate.steps import commits, invalidates, labels_of, object_action, relabelled
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.judging import RunJudge
@@ -135,6 +136,24 @@ class SameRun:
         if findings:
             return Shown.of(findings[0])
         return Shown() if self._run.violated_counts(flags, self._events(asked)) - self._uncounted else None
+
+    def part_that_shows(
+        self, shown: Shown, changes: Sequence[Mutation], shows: Callable[[Sequence[Mutation]], object]
+    ) -> Sequence[Mutation]:
+        """Some of the changes with which the run shows something as well: those that lie between the events of what it
+        shows, if that is so. `shows`: true of changes with which it does."""
+        between, part = shown.between(*self._causes), []
+        for it in changes:
+            waits = self._groups.kept([it]) if self._groups.handles(it) else ()
+            if (self._events((it,)) | sum(1 << wait for wait in waits)) & between:
+                part.append(it)
+        return part if 0 < len(part) < len(changes) and shows(part) else changes
+
+    @cached_property
+    def _causes(self) -> tuple[Rows, Rows]:
+        """Base causality of the run, and its inverse; as if nothing was ordered by a model that defines none."""
+        rows = self._whole.relation("base-causality") or [0] * len(self._run.graph.points)
+        return rows, self._whole.inverse(rows)
 
     def _that_show(self, changes: Sequence[Mutation]) -> list[Mutation]:
         return [it for it in changes if not self.only_orders(it) or self._has_execution(it)]
@@ -400,8 +419,13 @@ class SameRun:
         if not labels:
             return False
         if all(object_action(label) is Action.TEST for label in labels):
-            return self._polls(change.instruction) or change.instruction.number in self._saved
+            return self.waits(change.instruction)
         return self.keeps_others(change)
+
+    def waits(self, instruction: PtxInstruction) -> bool:
+        """True if an instruction is a test that is repeated until it returns true, or that looks ahead."""
+        tests = [object_action(label) is Action.TEST for label in labels_of(instruction)]
+        return bool(tests) and all(tests) and (self._polls(instruction) or instruction.number in self._saved)
 
     def _polls(self, test: PtxInstruction) -> bool:
         """True if a test is repeated until it returns true, and no wait depends on it."""
@@ -414,17 +438,6 @@ class SameRun:
 def _told_apart(changes: Sequence[Mutation]) -> frozenset[tuple[int, str]]:
     """What tells changes of a kernel apart."""
     return frozenset((it.instruction.number, it.what) for it in changes)
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """Something new that a run shows. `at`: the instructions of the finding; none for an open condition."""
-
-    at: frozenset[int] = frozenset()
-
-    @classmethod
-    def of(cls, finding: KernelFinding) -> Shown:
-        return cls(frozenset(side.instruction.number for side in finding.sides))
 
 
 @dataclass(frozen=True, slots=True)

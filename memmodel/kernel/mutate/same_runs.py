@@ -8,12 +8,14 @@ follows from these runs without the events of what was removed: none of them is 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from memmodel.cat.syntax import Model
 from memmodel.kernel.check.case import KernelCase
 from memmodel.kernel.check.so_far import JudgedKernel, VerdictSoFar
 from memmodel.kernel.mutate.mutations import Mutation
 from memmodel.kernel.mutate.same_run import SameRun
+from memmodel.kernel.mutate.shown import Shown
 from memmodel.kernel.order.verdict import KernelFinding
 
 MANY = 2
@@ -42,6 +44,13 @@ class SameRuns:
         far fewer threads do the same."""
         return next((found for run in self._longer if (found := run.new_findings(*changes))), [])
 
+    def part_that_shows(self, changes: Sequence[Mutation]) -> Sequence[Mutation] | None:
+        """Some of the changes with which a flag reports something new in such a run; None if none does."""
+        for run in self._longer:
+            if found := run.new_findings(*changes):
+                return run.part_that_shows(Shown.of(found[0]), changes, partial(_finds, run))
+        return None
+
     def look_from(self, changes: Sequence[Mutation], other: SameRun) -> None:
         """As `SameRun.look_from`."""
         for run in self._runs:
@@ -50,6 +59,14 @@ class SameRuns:
     def cover(self, change: Mutation) -> bool:
         """True if the verdict on the kernel with a change follows from these runs, but for what stays open in them."""
         return bool(self._runs) and all(run.does_the_same((change,)) for run in self._runs)
+
+    def waits_in_all(self, change: Mutation) -> bool:
+        """True if the instruction is a test that waits, or looks ahead, in all that the verdict follows from."""
+        return bool(self._runs) and all(run.waits(change.instruction) for run in self._runs)
+
+    def show(self, changes: Sequence[Mutation]) -> bool:
+        """True if one of the runs shows something new with these changes."""
+        return any(run.shows(changes) is not None for run in self._runs)
 
     def judged(self, case: KernelCase, changes: Sequence[Mutation]) -> JudgedKernel | None:
         """The verdict on the kernel with these changes, which `case` is; None if it takes other runs. Of several
@@ -69,3 +86,7 @@ class SameRuns:
             return None
         report.finish()
         return report.kernel()
+
+
+def _finds(run: SameRun, changes: Sequence[Mutation]) -> bool:
+    return bool(run.new_findings(*changes))

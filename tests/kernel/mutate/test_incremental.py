@@ -8,6 +8,7 @@ import signal
 from collections.abc import Sequence
 from itertools import combinations, pairwise
 from pathlib import Path
+from random import Random
 
 import pytest
 from click.testing import CliRunner
@@ -26,9 +27,10 @@ from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.mutate import mutants
 from memmodel.kernel.mutate.mutants import BROKEN, MutantFate, MutantWork, Noticed
 from memmodel.kernel.mutate.mutations import REMOVED, is_weaker, mutations
-from memmodel.kernel.mutate.same_run import SameRun, Shown
+from memmodel.kernel.mutate.same_run import SameRun
+from memmodel.kernel.mutate.shown import Shown
 from memmodel.kernel.mutate.table import MutationTable, mutation_table
-from memmodel.kernel.mutate.together import largest
+from memmodel.kernel.mutate.together import largest, largest_by_reasons
 from memmodel.kernel.synchronization.page import report_page
 from memmodel.kernel.synchronization.report import Necessity, synchronization_report
 from memmodel.kernel.synchronization.text import report_lines
@@ -89,6 +91,38 @@ def test_each_fate_is_that_of_an_independent_verdict(monkeypatch: pytest.MonkeyP
     left = [change for change in removals if change.instruction.number not in gone]
     assert all(judge(read, change.of(least), launch(), MODEL).serious for change in left)
     assert len(judged) < len(table.results)
+
+
+def test_needless_waits_are_judged_at_once_and_their_weaker_forms_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new object is empty: who waits for the phase before the first one passes. The last wait is needed."""
+    loop = "{0}:\nmbarrier.try_wait.parity.shared.b64 %p3, [%r4], {1};\n@!%p3 bra {0};\n"
+    ahead = "mbarrier.try_wait.parity.shared.b64 %p2, [%r4], 1;\n@%p2 bra GO;\n" + loop.format("SAVED", 1) + "GO:\n"
+    body = f"""
+@%p0 mbarrier.init.shared.b64 [%r4], 1;
+bar.sync 0;
+{ahead}{loop.format("FREE", 1)}bar.sync 0;
+@%p0 st.shared.u32 [%r2], 7;
+@%p0 mbarrier.arrive.shared.b64 _, [%r4];
+{loop.format("FULL", 0)}ld.shared.u32 %r5, [%r2];
+"""
+    judged: list[PtxFunction] = []
+    outcome = MutantWork.outcome
+    monkeypatch.setattr(MutantWork, "outcome", lambda work, mutant: (judged.append(mutant), outcome(work, mutant))[1])
+    read = module(body)
+    table = mutation_table(read, entry(read), launch(), MODEL, together=True)
+    waits = [it for it in table.results if it.mutation.instruction.kind == "try_wait"]
+    needed = max(it.mutation.instruction.line for it in waits)
+    removals = [it for it in waits if it.mutation.what == REMOVED]
+    assert len(removals) == 4 and len(waits) > 4
+    for result in waits:
+        assert (result.noticed is Noticed.UNNOTICED) is (result.mutation.instruction.line < needed), result
+        assert (result.noticed in BROKEN) is bool(judge(read, result.mutation.of(entry(read)), launch(), MODEL).serious)
+    changed = [
+        [mine for mine, its in zip(it.body or (), entry(read).body or (), strict=True) if mine.words != its.words]
+        for it in judged
+    ]
+    opcodes = [[it.opcode for it in instructions] for instructions in changed]
+    assert ["mov.pred"] * 3 in opcodes and ["mov.pred"] not in opcodes
 
 
 def test_of_weaker_forms_the_weakest_is_judged_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,6 +227,38 @@ def test_the_largest_part_is_that_of_adding_one_by_one(apart: int) -> None:
         if allowed([*kept, item]):
             kept.append(item)
     assert largest(range(13), allowed) == kept
+
+
+def test_what_many_changes_show_is_put_down_to_those_between() -> None:
+    """Of three barriers two stand between the accesses of the race."""
+    body = NEIGHBOUR.format(sync="bar.sync 0;\nbar.sync 1;") + "bar.sync 2;\n"
+    run, removals = same_run(body), [it for it in mutations(entry(module(body))) if it.what == REMOVED]
+    shown = run.shows(removals)
+    assert shown is not None and len(shown.ends) == 2
+    assert run.part_that_shows(shown, removals, run.shows) == removals[:2]
+    assert run.part_that_shows(shown, removals, lambda part: False) == removals  # the part alone is not wrong
+    assert run.part_that_shows(Shown(), removals, run.shows) == removals
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_largest_part_by_reasons_is_that_of_adding_one_by_one(seed: int) -> None:
+    """Whatever part of those that are wrong together is told: the least, all, or something between."""
+    chance, items = Random(seed), [str(number) for number in range(24)]
+    together = [frozenset(chance.sample(items, chance.choice((1, 2, 2, 3, 6)))) for _ in range(chance.randrange(12))]
+    asked: list[int] = []
+
+    def wrong(part: Sequence[str]) -> Sequence[str] | None:
+        asked.append(len(part))
+        found = next((some for some in together if some <= set(part)), None)
+        more = () if found is None else chance.choice(((), part, part[::2]))
+        return None if found is None else [item for item in part if item in found or item in more]
+
+    kept: list[str] = []
+    for item in items:
+        if not any(some <= {*kept, item} for some in together):
+            kept.append(item)
+    assert largest_by_reasons(items, wrong) == kept
+    assert len(asked) <= 1 + 7 * (len(items) - len(kept))
 
 
 def test_a_half_of_a_barrier_does_more_than_order() -> None:
