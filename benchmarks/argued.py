@@ -52,6 +52,20 @@ ARGUED = {
     "support themselves are tried, and the axiom refuses them",
     "memmodel/encode/boundaries.py: edges.extent.instance == instance and edges.has(at) -> ((edges.has(at)))": "where "
     "another variable is cut, this one may be cut, too: finer cells hold the same bytes",
+    "memmodel/encode/algebra.py: self.deepest < most -> (self.deepest <= most)": "after so many steps "
+    "nothing is added, and what is said of more is never so",
+    "memmodel/encode/communication.py: c != a and b in row -> ((c != a))": "operations that a chain orders are related",
+    "memmodel/encode/completion.py: part.moment < event.moment -> (part.moment <= event.moment)": "what signals for a "
+    "track has no part of it",
+    "memmodel/encode/object_phases.py: len(self.phase[i]) > 1 and phase in self.phase[i] -> ((phase in "
+    "self.phase[i]))": "where a search begins",
+    "memmodel/encode/object_phases.py: len(self.phase[i]) > 1 -> (len(self.phase[i]) <= 1)": "where a search begins",
+    "memmodel/encode/object_phases.py: min(len(self.counting), arrivals // size) -> max(len(self.counting), arrivals "
+    "// size)": "phases are told apart that are never over",
+    "memmodel/encode/object_tests.py: i in self.phases.phase and update.failed != FALSE -> ((i in "
+    "self.phases.phase))": "what never fails adds a false formula",
+    'memmodel/events/asynchronous.py: self._apply("add", total, element) if total is not ZERO else element -> '
+    '(self._apply("add", total, element))': "a sum may begin with zero",
     "memmodel/encode/completion.py: e.moment < issue.moment -> (e.moment <= issue.moment)": "all numbers are one more, "
     "and only equal ones meet",
     "memmodel/encode/object_phases.py: i < j -> (i >= j)": "where a search begins",
@@ -99,8 +113,8 @@ ARGUED = {
     "((None, set(), 0))": "what was evaluated before is evaluated once more",
     "memmodel/kernel/order/readings.py: left and any(left & keys for keys in gone) -> "
     "((any(left & keys for keys in gone)))": "nothing is in an empty set",
-    "memmodel/kernel/conflicts/uses.py: not aliased(self.label) -> bool(aliased(self.label))": "an access that shares "
-    "no event has one in each of its pairs: only what a graph costs differs",
+    "memmodel/kernel/conflicts/uses.py: not is_replicated(self.label) -> bool(is_replicated(self.label))": "an access "
+    "that shares no event has one in each of its pairs: only what a graph costs differs",
     "memmodel/mutate/work.py: None if self.judging.expected is None else word_for(steps.test.expectations, "
     "self.judging.expected) -> (word_for(steps.test.expectations, self.judging.expected))": "no file has words for the "
     "model None",

@@ -102,7 +102,7 @@ def _learn(walk: Walk, graph: EventGraph, knowledge: Knowledge, seeds: frozenset
     knowledge.most_phases = max(knowledge.most_phases, 2 + len(graph.of_kind(ObjectEvent)))
     knowledge.most_lives = max(knowledge.most_lives, _most_lives(graph))
     may_wait = knowledge.may_wait
-    knowledge.may_wait = may_wait or (_has_waits(graph) if graph.stuck else _uneven(graph))
+    knowledge.may_wait = may_wait or _uneven(graph)
     _thin_air(graph, knowledge, seeds)
     if walk.build.outdated_cells() or len(knowledge.racing_loops) > racing_before or knowledge.may_wait is not may_wait:
         return "events"
@@ -149,12 +149,10 @@ def _surely_strong(read: MemoryEvent, write: MemoryEvent) -> bool:
     return same_size and include(first.scope, read.point.place, second.scope, write.point.place)
 
 
-def _has_waits(graph: EventGraph) -> bool:
-    return any(event.half is Half.WAIT for event in graph.of_kind(BarrierEvent))
-
-
 def _uneven(graph: EventGraph) -> bool:
-    """True if some barrier may stay incomplete, although no thread waits for anything else."""
+    """True if some barrier may stay incomplete. A thread that waits for something else may end there: what it does
+    behind does not always run.
+    """
     halves = graph.of_kind(BarrierEvent)
     if any(event.runs != TRUE for event in halves) or any(fault != FALSE for fault in graph.faulted):
         return bool(halves)

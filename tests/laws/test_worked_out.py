@@ -224,6 +224,42 @@ def test_a_value_has_another_support_although_nothing_new_is_written() -> None:
     assert agree(text, load_model("ptx-9.4")).observation is SOMETIMES
 
 
+@pytest.mark.parametrize(("arrives", "told"), [(True, {"reported", "clear"}), (False, set())])
+def test_only_a_test_that_succeeds_reports(arrives: bool, told: set[str]) -> None:
+    """Here no axiom says which of the two it reports."""
+    text = f"""PTX report
+    .global .align 16 .u32 data[4];
+    e @ fabric aliases data;
+    .shared .align 16 .u32 src[4]; .shared .align 8 .b64 bar = mbarrier(1);
+    thread P0 @ cta 0 {{
+        fabric.try_put.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.relaxed.sys.b128
+            [e, 0], [src], 16, [bar];
+        fabric.submit;
+        {"mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [bar], 1;" if arrives else ""}
+        mbarrier.test_wait.parity.phase_type::primary.acquire.cta.shared::cta.b64 %done|%failed, [bar], 0;
+    }}
+    exists (true)"""
+    model = parse_model(Source("m.cat", "flag ~empty MBREPORT as reported\nflag ~empty MBCLEAR as clear\n"))
+    assert set(agree(text, model).flags) == told
+
+
+def test_each_race_of_executions_that_hang_is_found() -> None:
+    """Also where there are executions of all three kinds: in which the condition holds, does not, and that hang."""
+    text = """PTX races
+    .global .u32 f; .global .u32 y; .global .u32 a; .global .u32 b;
+    thread P0 @ cta 0 {
+        ld.relaxed.gpu.u32 %r, [f]; setp.eq.u32 %p, %r, 1;
+        @%p st.weak.u32 [a], 2; @%p st.weak.u32 [b], 2; @%p bar.sync 1, 64;
+    }
+    thread P1 @ cta 1 { st.relaxed.gpu.u32 [f], 1; st.relaxed.gpu.u32 [y], 1; }
+    thread P2 @ cta 2 {
+        ld.relaxed.gpu.u32 %y, [y]; setp.eq.u32 %s, %y, 0;
+        @%s st.weak.u32 [a], 1; @!%s st.weak.u32 [b], 1;
+    }
+    exists (P2:y == 1)"""
+    assert sorted(agree(text, load_model("ptx-9.4")).flags) == ["data-race", "hang"]
+
+
 def test_only_an_axiom_refuses_a_number_that_nothing_writes() -> None:
     """The number of the condition is tried, so that the answer names the axiom, and without that it comes out."""
     threads = "".join(
