@@ -26,12 +26,14 @@ from memmodel.ptx.vocabulary import Sem
 from memmodel.search.differences import compared_flags
 from memmodel.search.edits import edited
 from memmodel.search.edits.comparing import EFFORT, MORE_EFFORT, ComparedModels, labels_in
+from memmodel.search.edits.completing import by_flags, reached, spelt_out
 from memmodel.search.edits.identical import identical
 from memmodel.search.edits.reducing import bare, size_of
 from memmodel.search.edits.tasks import sides_of
 from memmodel.search.edits.variants import respelt
 from memmodel.search.edits.witness import Shrinker, read_again, shown
-from memmodel.search.edits.words import ChosenWords, by_flags, reached, spelt_out, word_labels
+from memmodel.search.edits.word_labels import word_labels
+from memmodel.search.edits.words import ChosenWords
 from memmodel.search.properties import load_property
 from memmodel.search.vocabulary import SCOPES, every_word, vocabulary
 from memmodel.search.work import HereAndNow, Progress

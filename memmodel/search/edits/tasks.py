@@ -20,7 +20,8 @@ from memmodel.search.edits.identical import identical
 from memmodel.search.edits.reducing import bare, jumps, size_of
 from memmodel.search.edits.variants import respelt
 from memmodel.search.edits.witness import Shrinker, confirmed, read_again, shown
-from memmodel.search.edits.words import ChosenWords, program_labels
+from memmodel.search.edits.word_labels import program_labels
+from memmodel.search.edits.words import ChosenWords
 from memmodel.search.tasks import models_key
 from memmodel.search.work import Record
 
