@@ -15,6 +15,7 @@ from pathlib import Path
 
 from memmodel import api, cat
 from memmodel.answer import Budget
+from memmodel.base.codes import Exit
 from memmodel.base.oneline import shown
 from memmodel.base.resources import DEFAULT_MODEL, cache_dir, suite_dir
 from memmodel.cache.verdicts import PosedQuestion, Verdicts
@@ -40,6 +41,18 @@ class Outcome(Enum):
     UNDECIDED = "undecided"
     NO_EXPECTATION = "no expectation"
     INTERNAL = "internal error"
+
+
+EXIT_CODES = {
+    Outcome.AS_EXPECTED: Exit.AS_EXPECTED,
+    Outcome.NO_EXPECTATION: Exit.AS_EXPECTED,
+    Outcome.DIFFERS: Exit.DIFFERS,
+    Outcome.KNOWN: Exit.AS_EXPECTED,
+    Outcome.BAD: Exit.BAD_INPUT,
+    Outcome.UNDECIDED: Exit.UNDECIDED,
+    Outcome.INTERNAL: Exit.INTERNAL,
+}
+"""The exit code that each outcome asks for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,22 +15,11 @@ from memmodel import api, batch, cat, litmus
 from memmodel.answer import Budget
 from memmodel.base.codes import Exit, worst
 from memmodel.base.oneline import shown
-from memmodel.batch import Entry, Outcome, Settings
+from memmodel.batch import EXIT_CODES, Entry, Outcome, Settings
 from memmodel.litmus.syntax import Layout, LitmusTest
 
 if TYPE_CHECKING:
     from memmodel.records.answers import ErrorKind
-
-CODES = {
-    Outcome.AS_EXPECTED: Exit.AS_EXPECTED,
-    Outcome.NO_EXPECTATION: Exit.AS_EXPECTED,
-    Outcome.DIFFERS: Exit.DIFFERS,
-    Outcome.KNOWN: Exit.AS_EXPECTED,
-    Outcome.BAD: Exit.BAD_INPUT,
-    Outcome.UNDECIDED: Exit.UNDECIDED,
-    Outcome.INTERNAL: Exit.INTERNAL,
-}
-"""The exit code that each outcome asks for."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -75,7 +64,7 @@ class SuiteResult:
         """What `memmodel suite` exits with; bad input where nothing was expected, unless that was asked for."""
         if self.expected_nothing and not self.no_expect:
             return Exit.BAD_INPUT
-        return worst(CODES[entry.outcome] for entry in self.entries)
+        return worst(EXIT_CODES[entry.outcome] for entry in self.entries)
 
     def to_json(self) -> list[dict[str, object]]:
         """The entries as `memmodel suite --json` writes them."""

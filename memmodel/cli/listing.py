@@ -13,7 +13,7 @@ from time import perf_counter
 from memmodel import api
 from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.batch import Entry, Outcome, Settings, Worklist, trouble, workers
-from memmodel.cli.exits import Exit, complain, not_kept, say, worst
+from memmodel.cli.exits import Exit, complain, not_kept, say
 from memmodel.cli.results import Results
 from memmodel.cli.tables import TextTable, is_ruled, show
 from memmodel.cli.terminal import style_for, ticker
@@ -64,7 +64,7 @@ def run_suite(
     if ruled and listed:
         show([entry_table(listed)], out)
     result = SuiteResult(tuple(entries), plan.unlisted, perf_counter() - started, no_expect)
-    code = exit_code_of(results, [result.exit_code])
+    code = results.exit_code([result.exit_code])
     if stopped is not None:
         done, planned = len({entry.path for entry in entries}), len(plan.jobs) + len(plan.missing)
         say(f"stopped after {done} of {planned}: {result.summary}", out)
@@ -130,21 +130,13 @@ def run_readings(
                 if json_out != "-":
                     tick.hide()
                     say(report.explain(style_for(sys.stdout)))
-    return exit_code_of(results, codes)
+    return results.exit_code(codes)
 
 
 def _error_record(path: str, error: InputError) -> dict[str, object]:
     from memmodel.report.record import failure
 
     return failure(path, None, "limit" if isinstance(error, TooLarge) else "input", error.render(), error.span)
-
-
-def exit_code_of(results: Results, codes: Sequence[Exit]) -> Exit:
-    """The code of a run, once it is said what its files lack."""
-    missing = results.complaints()
-    for line in missing:
-        complain(line)
-    return worst([*codes, *(Exit.BAD_INPUT for _ in missing)])
 
 
 _ROLES = {

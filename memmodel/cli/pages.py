@@ -54,7 +54,7 @@ def write_page(
 ) -> Exit:
     """Do all jobs and write the page. After a signal, the page has the jobs that were finished."""
     from memmodel import cat
-    from memmodel.library import CODES
+    from memmodel.batch import EXIT_CODES
     from memmodel.report.page.page import page
     from memmodel.workers import Workers
 
@@ -86,7 +86,7 @@ def write_page(
             complain(entry.message)
     if not quiet:
         say(summary)
-    return worst([CODES[entry.outcome] for entry in entries])
+    return worst([EXIT_CODES[entry.outcome] for entry in entries])
 
 
 def _file(job: batch.Job, settings: PageSettings) -> FileSheets:

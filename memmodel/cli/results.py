@@ -6,12 +6,12 @@ In: entries as they come. Out: files; a sentence about each that could not take 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from time import gmtime, perf_counter, strftime
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from memmodel.cli.exits import give
+from memmodel.cli.exits import Exit, complain, give, worst
 from memmodel.output import RecordFile
 
 if TYPE_CHECKING:
@@ -48,9 +48,10 @@ class Results:
 
     def entry(self, entry: Entry, *, explained: bool = False) -> None:
         """One more test of both files. `explained`: with the reasons."""
-        from memmodel.library import entry_record
+        if self._json is not None:
+            from memmodel.library import entry_record
 
-        self.record(lambda: entry_record(entry, explained=explained))
+            self.record(lambda: entry_record(entry, explained=explained))
         if self._junit is not None:
             from memmodel.cli.junit import case
 
@@ -71,10 +72,9 @@ class Results:
     def _files(self) -> Sequence[RecordFile]:
         return [file for file in (self._json, self._junit) if file is not None]
 
-    def complaints(self) -> list[str]:
-        """After the end: what each file lacks."""
-        return [
-            f"error: {file.path}: {file.failed}; it has the first {file.count} results"
-            for file in self._files()
-            if file.failed
-        ]
+    def exit_code(self, codes: Iterable[Exit]) -> Exit:
+        """After the end: the code of the run, once it is said what its files lack."""
+        failed = [file for file in self._files() if file.failed]
+        for file in failed:
+            complain(f"error: {file.path}: {file.failed}; it has the first {file.count} results")
+        return worst([*codes, *(Exit.BAD_INPUT for _ in failed)])

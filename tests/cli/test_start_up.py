@@ -17,17 +17,21 @@ from memmodel.cli import main
 from memmodel.enumeration.code import code_of
 from memmodel.enumeration.plan import Plan
 from memmodel.source import Source
+from memmodel.why import limited
 
 WATCH = """
 import sys
 from memmodel.cli import main
+from memmodel.why import limited
+limited.QUICK = limited.MOST = float(sys.argv[2])
 try:
     main(["check", sys.argv[1]])
 except SystemExit as left:
     code = left.code
 heavy = {"z3", "lark", "rich", "pydantic", "networkx", "ctypes", "difflib", "xml", "tomllib",
          "memmodel.cat.resolve", "memmodel.cat.text", "memmodel.cat.decisions", "memmodel.report.readings",
-         "memmodel.why.stuck", "memmodel.program.warp_ops", "memmodel.ptx.module.syntax"}
+         "memmodel.library", "memmodel.cli.listing", "memmodel.why.stuck", "memmodel.program.warp_ops",
+         "memmodel.ptx.module.syntax"}
 print(code, sorted(heavy & set(sys.modules)), file=sys.stderr)
 """
 
@@ -35,12 +39,15 @@ print(code, sorted(heavy & set(sys.modules)), file=sys.stderr)
 def test_a_warm_check_loads_what_it_needs(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("MEMMODEL_CACHE", str(tmp_path))
     monkeypatch.setattr(kept, "_LOADED", {})
-    for name in reading_models():  # a check that has to read them all may run out of time for its reasons
+    monkeypatch.setattr(limited, "QUICK", PATIENCE)  # no reason is cut short on a loaded machine
+    monkeypatch.setattr(limited, "MOST", PATIENCE)
+    for name in reading_models():
         load_model(name)
     test = "litmus/generic/G21-SB.litmus"
     with pytest.raises(SystemExit):
         main(["check", test])
-    warm = subprocess.run([sys.executable, "-c", WATCH, test], capture_output=True, text=True, timeout=PATIENCE)
+    command = [sys.executable, "-c", WATCH, test, str(PATIENCE)]
+    warm = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert warm.stdout == capsys.readouterr().out, "what is kept prints as what is fresh"
     assert warm.stderr == "0 []\n"
 

@@ -68,10 +68,8 @@ def check(
     undecided. With --readings the answer is forbidden, allowed or depends, and the code 0 if every model could tell.
     """
     from memmodel import batch
-    from memmodel.cli.listing import exit_code_of, run_readings
     from memmodel.cli.models import warn_about_models
     from memmodel.cli.results import Results
-    from memmodel.library import CODES
     from memmodel.limits import within_budget
     from memmodel.report.text import explain as text_of
 
@@ -83,6 +81,8 @@ def check(
     if readings:
         if model:
             raise InputError("--readings runs the default model and its readings", hint="drop --model")
+        from memmodel.cli.listing import run_readings
+
         return run_readings(batch.collect(files, missing=True), settings, ask, json_out=json_out)
     models = model or (DEFAULT_MODEL,)
     warn_about_models(models, include, strict_names=strict_names, kept=not no_cache)
@@ -93,14 +93,14 @@ def check(
     with Results(json_out) as results:
         for path in paths:
             for entry in batch.run_job(batch.Job(path, models, ask=ask), settings):
-                codes.append(CODES[entry.outcome])
+                codes.append(batch.EXIT_CODES[entry.outcome])
                 results.entry(entry, explained=True)
                 if entry.report is None:
                     complain(entry.message)
                 elif json_out != "-":
                     say(text_of(entry.report, style_for(sys.stdout)))
     not_kept(batch.trouble(settings))
-    return exit_code_of(results, codes)
+    return results.exit_code(codes)
 
 
 @click.command()

@@ -126,10 +126,10 @@ def diff(
 
 def _on_tests(sides: Sides, paths: Sequence[str], form: str, jobs: int, include: Sequence[str], *, kept: bool) -> Exit:
     from memmodel import batch
+    from memmodel.batch import EXIT_CODES
     from memmodel.cli.terminal import style_for, ticker
     from memmodel.compare import text
     from memmodel.compare.run import FileResult, run
-    from memmodel.library import CODES
 
     names = sides.names
     files = batch.plan(paths, ()).jobs
@@ -152,7 +152,7 @@ def _on_tests(sides: Sides, paths: Sequence[str], form: str, jobs: int, include:
         write_json(STANDARD_OUTPUT, text.record(results, names))
     else:
         say(text.markdown(results, names) if form == "markdown" else text.summary(results, names))
-    exits = [CODES[result.failure.outcome] for result in results if result.failure is not None]
+    exits = [EXIT_CODES[result.failure.outcome] for result in results if result.failure is not None]
     contrasts = [contrast for result in results for contrast in result.contrasts]
     exits += [Exit.DIFFERS for contrast in contrasts if contrast.differs]
     exits += [Exit.UNDECIDED for contrast in contrasts if contrast.undecided]
