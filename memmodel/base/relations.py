@@ -75,7 +75,8 @@ class BaseRelation:
             return
         whole = sum(1 << b.event for b in right)
         for a in left:
-            rows[a.event] |= whole if holds is None else sum(1 << b.event for b in right if holds(a, b))
+            row = whole if holds is None else sum(1 << b.event for b in right if holds(a, b))
+            rows[a.event] = rows[a.event] | row if rows[a.event] else row  # equal rows are one object, where it may be
 
     def _fill_by_kind(self, rows: list[int], points: Sequence[Point], holds: Holds) -> None:
         """Ask once for each two kinds: `points` are the domain and the range."""
@@ -87,7 +88,7 @@ class BaseRelation:
         for first, group, _ in alike:
             row = sum(mask for second, _, mask in alike if holds(first, second))
             for point in group:
-                rows[point.event] |= row
+                rows[point.event] = rows[point.event] | row if rows[point.event] else row
 
 
 def _location(point: Point) -> Hashable:

@@ -74,6 +74,27 @@ def rows_without(rows: Rows, gone: int) -> Rows:
     return left
 
 
+def rows_within(rows: Rows, kept: int) -> Rows:
+    """A relation without the pairs that lead to other events than those of `kept`."""
+    if len(rows) <= MANY:
+        return [row & kept for row in rows]
+    known: dict[int, int] = {}  # by the object: where many rows are equal, most are one object
+    cut = [0] * len(rows)
+    for event, row in enumerate(rows):
+        if row:
+            left = known.get(id(row))
+            if left is None:
+                left = known[id(row)] = row & kept
+            cut[event] = left
+    return cut
+
+
+def shared(rows: Iterable[int]) -> Rows:
+    """The same rows, equal ones as one object: of large executions four of five rows are equal to another one."""
+    known: dict[int, int] = {}
+    return [known.setdefault(row, row) for row in rows]
+
+
 def pairs_of(rows: Sequence[int]) -> list[tuple[int, int]]:
     """The pairs of a relation."""
     return [(a, b) for a, row in enumerate(rows) for b in bits(row)]
@@ -100,13 +121,13 @@ def inverse(rows: Sequence[int]) -> Rows:
 def _inverse_of_many(rows: Sequence[int]) -> Rows:
     different = set(rows)
     if len(different) > FEW_ROWS and sum(map(int.bit_count, different)) > FEW_PAIRS * len(rows):
-        return transposed(rows)
+        return shared(transposed(rows))
     columns = [0] * len(rows)
     for row, sources in _sources(rows).items():
         mask = _mask(sources, len(rows))
         for target in bits(row):
             columns[target] |= mask
-    return columns
+    return shared(columns)
 
 
 def _sources(rows: Sequence[int]) -> dict[int, list[int]]:
@@ -163,7 +184,7 @@ def _corner(size: int, step: int) -> int:
     return int.from_bytes((filled * step + empty * step) * (size // (2 * step)), "little")
 
 
-def compose(left: Sequence[int], right: Sequence[int]) -> Rows:
+def compose(left: Rows, right: Rows) -> Rows:
     """left ; right. Rows of `left` that are equal are composed once, equal rows of many in `right` joined once. Of two
     neighbours in a thread the earlier one is often related to all that the later one is, and to little more."""
     sources = domain(right)
@@ -171,15 +192,22 @@ def compose(left: Sequence[int], right: Sequence[int]) -> Rows:
     if sources.bit_count() > FEW_ROWS > len(set(right)):
         together = [(_mask(events, len(right)), row) for row, events in _sources(right).items()]
     known: dict[int, int] = {0: 0}
+    by_object: dict[int, int] = {}
     composed = [0] * len(left)
     later = behind = 0
     for event in range(len(left) - 1, -1, -1):
-        row = left[event] & sources
+        whole = left[event]
+        if not whole:
+            continue
+        if (seen := by_object.get(id(whole))) is not None:
+            composed[event] = seen
+            continue
+        row = whole & sources
         reached = known.get(row)
         if reached is None:
             done, reached = (0, 0) if later & ~row else (later, behind)
             reached = known[row] = reached | _reached(row & ~done, right, together)
-        composed[event] = behind = reached
+        composed[event] = behind = by_object[id(whole)] = reached
         later = row
     return composed
 
@@ -262,20 +290,25 @@ def components(rows: Sequence[int]) -> Iterator[list[int]]:
                 yield part
 
 
-def closure(rows: Sequence[int]) -> Rows:
+def closure(rows: Rows) -> Rows:
     """The least transitive relation that contains these rows."""
     order = _successors_first(rows)
     if order is None:
         return _closure_of_cycles(rows)
     closed = list(rows)
+    known: dict[int, int] = {}  # by the object
     for event in order:
         left = reached = rows[event]
+        if (seen := known.get(id(left))) is not None:
+            closed[event] = seen
+            continue
+        whole = id(left)
         while left:
             low = left & -left
             behind = closed[low.bit_length() - 1]
             reached |= behind
             left &= ~(behind | low)
-        closed[event] = reached
+        closed[event] = known[whole] = reached
     return closed
 
 

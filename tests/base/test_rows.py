@@ -6,7 +6,19 @@ import random
 
 import pytest
 
-from memmodel.base.rows import MANY, TILE, bits, closure, compose, inverse, pairs_of, rows_of, transposed
+from memmodel.base.rows import (
+    MANY,
+    TILE,
+    bits,
+    closure,
+    compose,
+    inverse,
+    pairs_of,
+    rows_of,
+    rows_within,
+    shared,
+    transposed,
+)
 
 
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 700, TILE - 1, TILE, TILE + 1, 2 * TILE + 5])
@@ -69,3 +81,29 @@ def test_a_closure_with_and_without_cycles(cycle: bool) -> None:
     while more := {(a, d) for a, b in expected for c, d in pairs if b == c} - expected:
         expected |= more
     assert set(pairs_of(closure(rows_of(pairs, 60)))) == expected
+
+
+@pytest.mark.parametrize("count", [40, MANY + 30])
+def test_rows_that_are_one_object_stand_for_each_other(count: int) -> None:
+    chance = random.Random(count)
+    shapes = [0, *(1 << chance.randrange(count) | 1 << chance.randrange(count) for _ in range(9))]
+    left, right = ([chance.choice(shapes) for _ in range(count)] for _ in range(2))
+    later = [row >> event + 1 << event + 1 for event, row in enumerate(right)]
+    upwards = shared(later)
+    kept = sum(1 << event for event in range(count) if chance.random() < 0.5)
+
+    def apart(rows: list[int]) -> list[int]:
+        """The same rows, each an object of its own."""
+        return [int(str(row)) for row in rows]
+
+    assert upwards == later
+    assert len({id(row) for row in upwards}) == len(set(later))
+    assert rows_within(left, kept) == [row & kept for row in left]
+    assert compose(left, right) == compose(apart(left), apart(right))
+    assert closure(upwards) == closure(apart(later))
+    reached = [0] * count
+    for event in reversed(range(count)):
+        reached[event] = later[event]
+        for step in bits(later[event]):
+            reached[event] |= reached[step]
+    assert closure(upwards) == reached

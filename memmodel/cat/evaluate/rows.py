@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import and_, or_
+from operator import and_
 
 from memmodel.base import rows
 from memmodel.base.rows import Rows, bits
@@ -59,15 +59,22 @@ class RowAlgebra(Algebra[Value]):
         return not (value if isinstance(value, int) else any(value))
 
     def union(self, left: Value, right: Value) -> Value:
-        return pointwise(or_, left, right)
+        if isinstance(left, int) or isinstance(right, int):
+            return mask_of(left) | mask_of(right)
+        return [row | other if row and other else row or other for row, other in zip(left, right, strict=True)]
 
     def intersection(self, left: Value, right: Value) -> Value:
-        return pointwise(and_, left, right)
+        if isinstance(left, int) or isinstance(right, int):
+            return mask_of(left) & mask_of(right)
+        return [row & other if row and other else 0 for row, other in zip(left, right, strict=True)]
 
     def difference(self, left: Value, right: Value) -> Value:
         if isinstance(left, int) or isinstance(right, int):
             return without(mask_of(left), mask_of(right))
-        return [row & ~other if row and other else row for row, other in zip(left, right, strict=True)]
+        return [
+            (row ^ both if (both := row & other) else row) if row and other else row
+            for row, other in zip(left, right, strict=True)
+        ]
 
     def complement(self, value: Value, is_set: bool) -> Value:
         running = self.running
@@ -85,8 +92,7 @@ class RowAlgebra(Algebra[Value]):
         return kept
 
     def to_targets(self, relation: Value, targets: Value) -> Rows:
-        kept = mask_of(targets)
-        return [row & kept for row in rows_of(relation)]
+        return rows.rows_within(rows_of(relation), mask_of(targets))
 
     def product(self, left: Value, right: Value) -> Rows:
         pairs, targets = [0] * self.count, mask_of(right)

@@ -7,7 +7,7 @@ for is made when it is asked for.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
 from operator import itemgetter
 
@@ -186,7 +186,10 @@ class BlockAccesses:
         parts = self._parts[piece]
         if len(parts) == 1:
             _, _, _, where, lane = parts[0]
-            if isinstance(where, LaneAccesses) and (where.values is None or where.values[lane] is None):
+            if isinstance(where, WeakAccess):
+                if where.value is None:
+                    return None
+            elif where.values is None or where.values[lane] is None:
                 return None
         return stored_by([_access(part) for part in parts], first, size)
 
@@ -245,13 +248,21 @@ def accesses_by_block(run: LaunchTrace, roles: Roles, classes: AccessClasses) ->
     for row in run.lanes:
         if row.block in by_block:
             by_block[row.block][1].append(row)
+
+    def size_of(block: Block) -> tuple[Space, int, int]:
+        """What two blocks share in which the same is done."""
+        single, lanes = by_block[block]
+        return block.instance.space, len(single), len(lanes)
+
+    sizes = Counter(size_of(block) for block in by_block if block.instance.owner is not None)
     alike = AlikeMemory(run, roles)
     known: set[object] = set()
     for block, (single, lanes) in by_block.items():
-        name = None if block in strong else alike.name(block, single, lanes)
-        if name is not None and name in known:
-            continue
-        known.add(name)
+        if sizes[size_of(block)] > 1 and block not in strong:
+            name = alike.name(block, single, lanes)
+            if name is not None and name in known:
+                continue
+            known.add(name)
         accesses = BlockAccesses(block, classes)
         others = {event.thread for event in strong.get(block, ())}.union(*[row.threads for row in lanes])
         accesses.add(_copies_of_two_lanes(run, roles, single, others), lanes)
@@ -349,14 +360,15 @@ class AlikeMemory:
             )
             for access in single
         )
-        together = tuple(
-            (
-                access.size, access.at, tuple(access.firsts), tuple(map(where, access.threads)), tuple(access.epochs),
-                None if access.values is None else tuple(access.values),
-            )
-            for access in lanes
-        )  # fmt: skip
-        return self._roles.who[self._holder(owner)][0], block.instance.space, alone, together
+        of_lanes: dict[tuple[int, ...], object] = {}
+        together = []
+        for row in lanes:
+            makers = tuple(row.threads)
+            if makers not in of_lanes:
+                of_lanes[makers] = tuple(map(where, makers))
+            values = None if row.values is None else tuple(row.values)
+            together.append((row.size, row.at, tuple(row.firsts), of_lanes[makers], tuple(row.epochs), values))
+        return self._roles.who[self._holder(owner)][0], block.instance.space, alone, tuple(together)
 
 
 _FIRST_BYTE = itemgetter(0)

@@ -30,7 +30,7 @@ class Places:
 
     def __init__(self, run: LaunchTrace, roles: Roles, graph: Graph, body: tuple[PtxInstruction, ...]) -> None:
         self._run, self._roles, self._graph, self._body = run, roles, graph, body
-        self._visited: dict[int, dict[int, Visits]] = {}
+        self._visited: dict[tuple[int, int], Visits] = {}
 
     def of(self, first: int, second: int) -> tuple[FindingPlace, ...]:
         """The two ends of a finding, or its only one. An event stands for accesses of equal threads to many bytes: if
@@ -105,14 +105,17 @@ class Places:
 
     def _visits(self, thread: int, at: int) -> Visits:
         """The weak accesses of a thread by an instruction."""
-        if at not in self._visited:
-            visited = self._visited[at] = dict[int, Visits]()
+        known = self._visited.get((thread, at))
+        if known is None:
+            epochs, firsts = known = self._visited[thread, at] = set[int](), Counter[tuple[Block | None, int]]()
             for accesses in self._weak_by_instruction.get(at, ()):
-                for access in accesses.each() if isinstance(accesses, LaneAccesses) else (accesses,):
-                    epochs, firsts = visited.setdefault(access.thread, (set(), Counter()))
-                    epochs.add(access.epoch)
-                    firsts[access.block, access.first] += 1
-        return self._visited[at].get(thread, (set(), Counter()))
+                if isinstance(accesses, WeakAccess):
+                    made = [accesses] if accesses.thread == thread else []
+                else:
+                    made = [accesses.access(lane) for lane, by in enumerate(accesses.threads) if by == thread]
+                epochs.update([access.epoch for access in made])
+                firsts.update([(access.block, access.first) for access in made])
+        return known
 
     def _rounds(self, thread: int, at: int, epoch: int) -> int:
         """The number of earlier epochs of the thread in which the instruction made weak accesses."""
