@@ -108,7 +108,7 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
     for members in rounds.values():
         for group in _groups(work, same, members):
             yield from _at_once(work, same, group)
-    waits = [number for number in alone if groups and _only_waits(work, work.changes[number])]
+    waits = [number for number in alone if _only_waits(work, work.changes[number])]
     for group in _groups(work, same, waits):
         yield from _at_once(work, same, group)
     alone = [number for number in alone if number not in waits]
