@@ -20,13 +20,14 @@ from memmodel.memory.bytes import Cell
 
 
 class BaseFormulas:
-    """Base names of one event graph. `runs`: when each event is one of the execution."""
+    """Base names of one event graph. `runs`: when each event is one of the execution. `objects`: the same events as
+    mbarrier objects are to see them."""
 
-    def __init__(self, graph: EventGraph) -> None:
+    def __init__(self, graph: EventGraph, objects: EventGraph | None = None) -> None:
         self.graph = graph
         self.communication = Communication(graph)
         self.barriers = Barriers(graph)
-        self.mbarriers = Mbarriers(graph)
+        self.mbarriers = Mbarriers(objects or graph)
         self.runs = self._when_they_run()
         self._relations: dict[str, Rel] = {}
 

@@ -21,7 +21,8 @@ START = -1
 
 
 class ObjectOrder:
-    """A total order on the updates of an object, those that do not run included.
+    """A total order on the updates of an object, those that do not run included. `chosen`: the arrivals that it takes,
+    where the execution decides it.
 
     `earlier[i, j]`: update i comes before update j. `lives`: START, then the numbers of the inits. `life[i][l]`: update
     i is in life l. `live[i]`: update i runs, and it is an init or the object is valid just before it.
@@ -33,6 +34,7 @@ class ObjectOrder:
         self.logic = graph.logic
         self.updates = updates
         self.declared = cell.instance.arrivals
+        self.chosen = graph.sizes.get(cell)
         self.inits = [i for i, update in enumerate(updates) if update.action is Action.INIT]
         self.invals = [i for i, update in enumerate(updates) if update.action is Action.INVAL]
         self._init_is_first = len(self.inits) == 1 and self.declared is None
@@ -46,9 +48,11 @@ class ObjectOrder:
             self.logic.both(update.runs, TRUE if i in self.inits else self.valid[i]) for i, update in enumerate(updates)
         ]
 
-    def size(self, life: int) -> int:
+    def sizes(self, life: int) -> ByNumber:
         """The arrivals that a phase takes when a life begins; 0 if the object is not valid in it."""
-        return (self.declared or 0) if life == START else self.updates[life].count
+        if life != START:
+            return {self.updates[life].count: TRUE}
+        return self.chosen or {self.declared or 0: TRUE}
 
     def number(self, life: int) -> ByNumber:
         """How many lives were before a life."""

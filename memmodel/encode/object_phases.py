@@ -76,11 +76,12 @@ class ObjectPhases:
         """How many phases of a life can be over at most."""
         if life == START and self.order.declared is None:
             return 0
-        size = self.order.size(life)
+        size = min(self.order.sizes(life))
         arrivals = sum(self.updates[i].count for i in self.counting if self.updates[i].action is Action.ARRIVE)
         # A drop may leave phases that need no arrival: any update may end one.
         drops = any(self.updates[i].drop for i in self.counting)
-        return len(self.counting) if drops or not size else min(len(self.counting), arrivals // size)
+        most = len(self.counting) if drops or not size else min(len(self.counting), arrivals // size)
+        return min(most, 1) if life == START and self.order.chosen else most
 
     # ---- what the program settles ----------------------------------------------------------------------------------
 
@@ -106,7 +107,8 @@ class ObjectPhases:
         lives = [life for life in self.order.lives if life != START or self.order.declared is not None]
         return (
             len(lives) == 1
-            and self.order.size(lives[0]) > 0
+            and self.order.chosen is None
+            and min(self.order.sizes(lives[0])) > 0
             and not self.order.invals
             and (not self.order.inits or self.order.declared is None)
             and all(
@@ -123,7 +125,7 @@ class ObjectPhases:
         most = max(self.most.values())
         sure, may = self._arrived[i]
         drops = any(self.updates[j].drop for j in self.counting)
-        sizes = [self.order.size(life) for life in self.order.lives if life != START or self.order.declared]
+        sizes = [min(self.order.sizes(life)) for life in self.order.lives if life != START or self.order.declared]
         if not drops and sizes and min(sizes) > 0:
             most = min(most, may // min(sizes))
         return (min(most, sure // sizes[0]) if self._plain else 0), most
@@ -131,7 +133,7 @@ class ObjectPhases:
     def likely(self) -> list[int]:
         """The choices of an execution in which the updates come in the order of the text: a place to begin a search."""
         order = self.order
-        size = max((order.size(life) for life in order.lives), default=0)
+        size = max((max(order.sizes(life)) for life in order.lives), default=0)
         choices = [formula for (i, j), formula in order.earlier.items() if i < j and formula not in (TRUE, FALSE)]
         phase = arrived = balance = 0
         for i in self.counting:
@@ -182,14 +184,14 @@ class ObjectPhases:
 
     def _sizes(self, life: int) -> list[ByNumber]:
         """Arrivals needed in each phase: an arrive_drop lowers those after its own."""
-        first = self.order.size(life)
-        sizes: list[ByNumber] = [{first: TRUE}]
+        first = self.order.sizes(life)
+        sizes: list[ByNumber] = [first]
         for k in range(self.most[life]):
             size = dict(sizes[-1])
             for i in self.counting:
                 if self.updates[i].drop:
                     inside = self.inside(i, (life, k))
-                    size = add(self.logic, size, {0: -inside, -self.updates[i].count: inside}, 0, first)
+                    size = add(self.logic, size, {0: -inside, -self.updates[i].count: inside}, 0, max(first))
             sizes.append(size)
         return sizes
 
@@ -281,7 +283,7 @@ class ObjectPhases:
     def _count_through(self, life: int) -> None:
         """All phases up to one that is over, taken together: their arrivals have come, and as many bytes as were
         expected. From the sums of single phases the solver would learn that one pigeon and one hole at a time."""
-        logic, most, size = self.logic, self.most[life], self.order.size(life)
+        logic, most, size = self.logic, self.most[life], max(self.order.sizes(life))
         if self._plain or not FEW_PHASES <= most <= MANY_TERMS // (len(self.counting) ** 2 + 1):
             return
         arrive = [i for i in self.counting if self.updates[i].action is Action.ARRIVE]

@@ -201,7 +201,8 @@ class EventGraph:
     variable that says that it is 1. `cut`: loops that go round more often than the bound;
     `unmodelled`: what is not modelled. `footprints`: memory is cut at their ends, and at the ends of their scalars,
     when the formula holds. `chosen`: for a thread and a register of `Program.choices`, the variable that says that it
-    is 1.
+    is 1. `sizes`: of an mbarrier object that is declared for as many arrivals as the execution has for it, or for one
+    where it has none, these numbers -> formula; so it ends one phase at most.
     """
 
     lowered: LoweredTest
@@ -224,6 +225,7 @@ class EventGraph:
     footprints: dict[Edges, int] = field(default_factory=dict)
     copies: list[Copied] = field(default_factory=list)
     chosen: dict[tuple[int, str], int] = field(default_factory=dict)
+    sizes: dict[Cell, dict[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.ended, self.exited, self.faulted = ([FALSE] * len(self.lowered.programs) for _ in range(3))

@@ -23,6 +23,7 @@ from memmodel.encode.algebra import FormulaAlgebra, FormulaValue, kept
 from memmodel.encode.base import BaseFormulas
 from memmodel.encode.relations import Rel, Row
 from memmodel.events.graph import Event, EventGraph, MemoryEvent, ObjectEvent
+from memmodel.search.solving.joint import with_joint_operations
 from memmodel.search.solving.superposed import Superposed, register_of
 
 OF_EVENTS = ("id", "si", "so", "rmw", "iss")
@@ -57,11 +58,11 @@ class Folded:
         self.program = program
         self.graph: EventGraph = program.graph()
         self.logic = self.graph.logic
-        self.base = BaseFormulas(self.graph)
+        self.owners = program.owners(self.graph)
+        self.base = BaseFormulas(self.graph, with_joint_operations(self.graph, self.owners))
         for cell in self.base.communication.writes:
             self.base.communication.final_writes(cell)
         self.base.join_cells()
-        self.owners = program.owners(self.graph)
         self.forms: dict[tuple[int, int], list[int]] = {}
         self._choose_forms()
         self.lane_of = self._lanes()

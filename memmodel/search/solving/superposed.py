@@ -2,8 +2,8 @@
 
 In: Vocabulary, the lengths of threads, a placement. Out: `Superposed`: a lowered test whose instructions are guarded by
 registers that nothing decides (`Program.choices`), and what each slot may hold. Settled here: which instructions a slot
-may hold, and under which names. Places of shared and tensor memory exist in every CTA, objects with every number of
-arrivals; which of these a program means is a choice as well (`wellformed`).
+may hold, and under which names. Places of shared and tensor memory exist in every CTA. Which of these a program means
+is a choice as well (`wellformed`), and so is the number of arrivals that an object takes (`joint`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memmodel.base.labels import Label
 from memmodel.errors import InternalError
 from memmodel.events.elaborate import elaborate
 from memmodel.events.graph import EventGraph
-from memmodel.isa.rows.ingredients import OBJECT, PLACED, Form, Ingredient
+from memmodel.isa.rows.ingredients import PLACED, Form, Ingredient
 from memmodel.litmus.syntax import Guard
 from memmodel.program.lowered import LoweredTest
 from memmodel.search.solving.layouts import ThreadLayout
@@ -31,16 +31,15 @@ LAST = "last"
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place as an option names it. `cta`: of a place that is in a CTA; `arrivals`: of an object."""
+    """A place as an option names it. `cta`: of a place that is in a CTA."""
 
     kind: str
     number: int
     cta: int | None = None
-    arrivals: int = 0
 
     @property
     def name(self) -> str:
-        return NAMES[self.kind][self.number] + (f"n{self.arrivals}" if self.kind == OBJECT else "")
+        return NAMES[self.kind][self.number]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +108,7 @@ class Superposed:
         ctas = {mine[2]}
         if "xyz"[at] in ingredient.far and "cluster" in words.spread:
             ctas |= {cta for gpu, cluster, cta in self.layout.seats if (gpu, cluster) == mine[:2]}
-        most = self.layout.number if words.idle else self.layout.number - 1  # unless it is idle, something waits for it
-        arrivals = range(1, max(most, 1) + 1) if kind == OBJECT else (0,)
-        return [
-            Site(kind, number, cta, count)
-            for number in range(words.locations)
-            for cta in sorted(ctas)
-            for count in arrivals
-        ]
+        return [Site(kind, number, cta) for number in range(words.locations) for cta in sorted(ctas)]
 
     # ---- the lowered test ------------------------------------------------------------------------------------------
 
@@ -171,10 +163,10 @@ class Superposed:
     def _text(self, bodies: Sequence[Sequence[str]]) -> str:
         options = [option for options in self.options for option in options]
         sites = {(s.kind, s.name): s for option in options for s in option.sites}
-        order = sorted(sites.values(), key=lambda site: ("gGstb".index(site.kind), site.number, site.arrivals))
+        order = sorted(sites.values(), key=lambda site: ("gGstb".index(site.kind), site.number))
         seen = [(o.ingredient, [site.name for site in o.sites]) for o in options if o.ingredient is not None]
         lines = ["PTX superposed", ""]
-        lines += declared([(site.kind, site.name, site.arrivals) for site in order], seen, self.vocabulary)
+        lines += declared([(site.kind, site.name, 1) for site in order], seen, self.vocabulary)
         for number, (body, at) in enumerate(zip(bodies, places_of(self.layout.seats, self.vocabulary), strict=True)):
             cluster = "" if at.cluster is None else f", cluster {at.cluster}"
             warp = "" if at.warp is None else f", warp {at.warp}"
@@ -253,6 +245,6 @@ def register_of(slot: int, option: int) -> str:
 
 
 def _contradict(sites: Sequence[Site]) -> bool:
-    """True if one place is said to be in two CTAs, or an object to have two numbers of arrivals."""
+    """True if one place is said to be in two CTAs."""
     known: dict[tuple[str, int], Site] = {}
     return any(known.setdefault((site.kind, site.number), site) != site for site in sites)

@@ -1,8 +1,8 @@
 """Which programs a superposed program stands for: each once, and first those in which no instruction is idle.
 
-In: Folded. Out: constraints. Places are named in order, an object waits for the arrivals that it gets, threads that can
-be exchanged are in order. Under a formula also what shapes are listed by (`search.sketches`): what is read is written,
-a wait has something to wait for, a fence stands between two instructions. Another model need not find the rest idle.
+In: Folded. Out: constraints. Places are named in order, threads that can be exchanged are in order. Under a formula
+also what shapes are listed by (`search.sketches`): what is read is written, a wait has something to wait for, a fence
+stands between two instructions. Another model need not find the rest idle.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class _Constraints:
     # ---- places ------------------------------------------------------------------------------------------------------
 
     def _places_are_somewhere(self) -> None:
-        """A place of a CTA is in one CTA; an object has one number of arrivals."""
+        """A place of a CTA is in one CTA."""
         for place in self.places:
             if place[0] not in PLACED:
                 continue
@@ -118,8 +118,7 @@ class _Constraints:
         self._unless_idle(-self._at_least(self._where(_reduces(place)), REDUCTIONS + 1))
 
     def _object_matters(self, place: PlaceName) -> None:
-        """It waits for the arrivals that it gets, or for one. Unless an instruction is idle, it has a test; without
-        one, the signal of one copy alone."""
+        """Unless an instruction is idle, it has arrivals and a test; without a test, the signal of one copy alone."""
         logic = self.logic
         arrivals, tests = self._where(_arrives(place)), self._where(_tests(place))
         copies = self._where(lambda option: _arrives(place)(option) and len(option.sites) > 1)
@@ -127,11 +126,6 @@ class _Constraints:
         for slot in self.slots:
             self._unless_idle(-tests[slot], *arrivals)
             self._unless_idle(-arrivals[slot], *tests, logic.both(counts[1], copies[slot]))
-            for holds, option in self._held(slot):
-                for site in option.sites:
-                    if (site.kind, site.number) == place:
-                        there = counts[site.arrivals] if site.arrivals < len(counts) else FALSE
-                        logic.require(-holds, there, *counts[: 1 if site.arrivals == 1 else 0])
 
     # ---- instructions ------------------------------------------------------------------------------------------------
 
