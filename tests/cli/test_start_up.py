@@ -9,15 +9,11 @@ from itertools import product
 import pytest
 from helpers.patience import PATIENCE
 
-from memmodel.api import reading_models
-from memmodel.cat import kept
 from memmodel.cat.load import load_model, parse_model
 from memmodel.cat.monotonicity import effect_of_more
-from memmodel.cli import main
 from memmodel.enumeration.code import code_of
 from memmodel.enumeration.plan import Plan
 from memmodel.source import Source
-from memmodel.why import limited
 
 WATCH = """
 import sys
@@ -36,20 +32,14 @@ print(code, sorted(heavy & set(sys.modules)), file=sys.stderr)
 """
 
 
-def test_a_warm_check_loads_what_it_needs(tmp_path, monkeypatch, capsys):
+def test_a_warm_check_loads_what_it_needs(tmp_path, monkeypatch):
     monkeypatch.setenv("MEMMODEL_CACHE", str(tmp_path))
-    monkeypatch.setattr(kept, "_LOADED", {})
-    monkeypatch.setattr(limited, "QUICK", PATIENCE)  # no reason is cut short on a loaded machine
-    monkeypatch.setattr(limited, "MOST", PATIENCE)
-    for name in reading_models():
-        load_model(name)
-    test = "litmus/generic/G21-SB.litmus"
-    with pytest.raises(SystemExit):
-        main(["check", test])
-    command = [sys.executable, "-c", WATCH, test, str(PATIENCE)]
-    warm = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
-    assert warm.stdout == capsys.readouterr().out, "what is kept prints as what is fresh"
-    assert warm.stderr == "0 []\n"
+    runs = []
+    for _ in range(2):  # each with no reason cut short on a loaded machine
+        command = [sys.executable, "-c", WATCH, "litmus/generic/G21-SB.litmus", str(PATIENCE)]
+        runs.append(subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE))
+    assert runs[0].stdout == runs[1].stdout, "what is kept prints as what is fresh"
+    assert runs[1].stderr == "0 []\n"
 
 
 MODEL = """
