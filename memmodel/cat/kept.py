@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -213,6 +214,8 @@ def _to_disk(entry: _Entry | None, loaded: LoadedModel) -> None:
     class ModelWriter(pickle.Pickler):
         def reducer_override(self, node: object) -> Any:
             """A node as a call of its class, which is read in half the time of a frozen object that is filled."""
+            if isinstance(node, Enum):  # by its value: Python 3.11.2 would write a call of `getattr`
+                return type(node), (node.value,)
             if is_dataclass(node) and not isinstance(node, type):
                 return type(node), tuple(getattr(node, each.name) for each in fields(node))
             return NotImplemented

@@ -41,7 +41,7 @@ def _refuse(source: Source, at: int) -> NoReturn:
 
 
 SPELLING = dialect(
-    r"/\\|\\/|==|!=|<=|>=|[][{}()<>=;:,|@!~+-]", _refuse, skipped=r"\s++", sign="-?", longest=MAX_WORD, most=MAX_TOKENS
+    r"/\\|\\/|==|!=|<=|>=|[][{}()<>=;:,|@!~+-]", _refuse, skipped="", sign="-?", longest=MAX_WORD, most=MAX_TOKENS
 )
 """Words of litmus tests: the sign belongs to a number, and comments are blanks already (`blank_comments`)."""
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import random
+import re
+from itertools import product
+from pathlib import Path
 
 import pytest
 from helpers.kernel.samples import HEAD, copy, module
 
 from memmodel.errors import InputError
+from memmodel.ptx.lexer import tokenize
+from memmodel.ptx.module.lexer import SPELLING
 from memmodel.ptx.module.reader import parse_module
 from memmodel.ptx.operands import Imm, JumpTable, JumpTarget, Mem, Register, TensorOperand, Vector
 from memmodel.source import Source
@@ -207,3 +212,28 @@ def test_numbers_of_a_declaration_that_nothing_has(line: str, message: str) -> N
     with pytest.raises(InputError, match=message) as error:
         parse_module(Source("x.ptx", f"{HEAD}\n{line}\n"))
     assert error.value.span is not None
+
+
+PARTS = (
+    "/* one */",
+    "/* two ** \n * / */",
+    "// three\n",
+    " \n\t",
+    "/**/",
+    ".source_begin . it's #one.source .source_end",
+)
+"""What is dropped between words."""
+
+
+@pytest.mark.parametrize("pair", list(product(PARTS, repeat=2)), ids=" ".join)
+def test_comments_and_embedded_sources_are_dropped(pair: tuple[str, str]) -> None:
+    """One behind another, before a word and at the end (Python 3.11.2 forgot its place in some of them)."""
+    between = "".join(pair)
+    words = [token.text for token in tokenize(Source("x.ptx", f"a {between} b {between}"), SPELLING)]
+    assert words == ["a", "b", "the end of the file"]
+
+
+def test_no_repetition_stands_within_a_possessive_one() -> None:
+    """In such a pattern Python 3.11.2 loses its place."""
+    for path in sorted(Path("memmodel").rglob("*.py")):
+        assert not re.search(r"r[\"'].*\)[*+?]\+.*[\"']", path.read_text()), path

@@ -14,7 +14,7 @@ from memmodel.ptx.lexer import COMMENT, Cursor, dialect, tokenize
 from memmodel.ptx.operands import Real
 from memmodel.source import Source
 
-_EMBEDDED = r"\.source_begin\b(?:[^.]++|\.(?!source_end\b))*+\.source_end\b"
+_EMBEDDED = r"\.source_begin\b.*?\.source_end\b"
 _UNCLOSED = {'"': "this string is never closed", "/": "this comment is never closed"}
 
 
