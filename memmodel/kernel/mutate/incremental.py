@@ -27,7 +27,7 @@ from memmodel.kernel.mutate.mutants import (
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation, is_weaker, with_all
 from memmodel.kernel.mutate.reasons import LaunchOrder
 from memmodel.kernel.mutate.same_run import SameRun
-from memmodel.kernel.mutate.together import largest_by_reasons
+from memmodel.kernel.mutate.together import largest
 
 Judged = Iterator[tuple[int, MutantResult]]
 MANY = 3
@@ -139,20 +139,13 @@ def _quiet(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator[
 def _groups(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator[list[int]]:
     """The changes in few parts, in each of which nothing shows in the run, unless it is one change."""
 
-    def wrong(members: Sequence[int]) -> Sequence[int] | None:
-        if len(members) == 1:
-            return None
+    def shows(members: Sequence[int]) -> bool:
         work.check_time()
         changes = [work.changes[number] for number in members]
-        shown = same.shows(changes)
-        if shown is not None:
-            part: Sequence[Mutation] | None = same.part_that_shows(shown, changes, same.shows)
-        else:
-            part = work.runs.part_that_shows(changes)
-        return None if part is None else [number for number in members if work.changes[number] in part]
+        return same.shows(changes) is not None or bool(work.runs.new_findings(changes))
 
     while numbers:
-        group = largest_by_reasons(numbers, wrong)
+        group = largest(numbers, lambda members: len(members) == 1 or not shows(members))
         yield group
         numbers = [number for number in numbers if number not in group]
 

@@ -13,14 +13,14 @@ Where threads do nothing else for it, such a run is judged with all conditions, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from memmodel.base.labels import Action, Barrier, Domain, Fence, GroupWait, Label, Mark, ProxyFence
 from memmodel.base.points import BarrierId
-from memmodel.base.rows import Rows, bits, rows_without
+from memmodel.base.rows import bits, rows_without
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
 from memmodel.concrete.less_events import LessEvents, without
@@ -136,24 +136,6 @@ class SameRun:
         if findings:
             return Shown.of(findings[0])
         return Shown() if self._run.violated_counts(flags, self._events(asked)) - self._uncounted else None
-
-    def part_that_shows(
-        self, shown: Shown, changes: Sequence[Mutation], shows: Callable[[Sequence[Mutation]], object]
-    ) -> Sequence[Mutation]:
-        """Some of the changes with which the run shows something as well: those that lie between the events of what it
-        shows, if that is so. `shows`: true of changes with which it does."""
-        between, part = shown.between(*self._causes), []
-        for it in changes:
-            waits = self._groups.kept([it]) if self._groups.handles(it) else ()
-            if (self._events((it,)) | sum(1 << wait for wait in waits)) & between:
-                part.append(it)
-        return part if 0 < len(part) < len(changes) and shows(part) else changes
-
-    @cached_property
-    def _causes(self) -> tuple[Rows, Rows]:
-        """Base causality of the run, and its inverse; as if nothing was ordered by a model that defines none."""
-        rows = self._whole.relation("base-causality") or [0] * len(self._run.graph.points)
-        return rows, self._whole.inverse(rows)
 
     def _that_show(self, changes: Sequence[Mutation]) -> list[Mutation]:
         return [it for it in changes if not self.only_orders(it) or self._has_execution(it)]

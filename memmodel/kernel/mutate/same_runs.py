@@ -8,14 +8,12 @@ follows from these runs without the events of what was removed: none of them is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from memmodel.cat.syntax import Model
 from memmodel.kernel.check.case import KernelCase
 from memmodel.kernel.check.so_far import JudgedKernel, VerdictSoFar
 from memmodel.kernel.mutate.mutations import Mutation
 from memmodel.kernel.mutate.same_run import SameRun
-from memmodel.kernel.mutate.shown import Shown
 from memmodel.kernel.order.verdict import KernelFinding
 
 MANY = 2
@@ -43,13 +41,6 @@ class SameRuns:
         """What a flag reports of the kernel with these changes in a run in which more is executed than in the first, or
         far fewer threads do the same."""
         return next((found for run in self._longer if (found := run.new_findings(*changes))), [])
-
-    def part_that_shows(self, changes: Sequence[Mutation]) -> Sequence[Mutation] | None:
-        """Some of the changes with which a flag reports something new in such a run; None if none does."""
-        for run in self._longer:
-            if found := run.new_findings(*changes):
-                return run.part_that_shows(Shown.of(found[0]), changes, partial(_finds, run))
-        return None
 
     def look_from(self, changes: Sequence[Mutation], other: SameRun) -> None:
         """As `SameRun.look_from`."""
@@ -86,7 +77,3 @@ class SameRuns:
             return None
         report.finish()
         return report.kernel()
-
-
-def _finds(run: SameRun, changes: Sequence[Mutation]) -> bool:
-    return bool(run.new_findings(*changes))

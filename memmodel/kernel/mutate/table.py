@@ -192,23 +192,21 @@ def _numbers(changes: Sequence[Mutation]) -> frozenset[int]:
 
 def _shown(
     work: MutantWork, changes: Sequence[Mutation], shown: dict[frozenset[int], Shown], same: SameRun | None
-) -> Sequence[Mutation] | None:
-    """Some of these changes with which the run of the kernel shows that something is wrong; None if it does not with
-    all. Raises BudgetSpent."""
+) -> bool:
+    """True if the run of the kernel shows that something is wrong with these changes. Raises BudgetSpent."""
     work.check_time()
     if same is not None and same.waits_for_ever(changes):
-        return changes
-    masked = work.masking.masked(changes)
-    if masked and (same is None or not masked.findings):
-        return changes
-    if same is not None:
-        there = Shown.of(masked.findings[0]) if masked else same.shows(changes)
-        if there is not None:
-            shown[_numbers(changes)] = there
-            return same.part_that_shows(there, changes, same.shows)
-    if part := work.runs.part_that_shows(changes):
-        return part
+        return True
+    if masked := work.masking.masked(changes):
+        if masked.findings:
+            shown[_numbers(changes)] = Shown.of(masked.findings[0])
+        return True
+    if same is not None and (there := same.shows(changes)) is not None:
+        shown[_numbers(changes)] = there
+        return True
+    if work.runs.new_findings(changes):
+        return True
     if same is not None:
         same.look_from(changes)
         work.runs.look_from(changes, same)
-    return None
+    return False

@@ -23,9 +23,6 @@ from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 
 T = TypeVar("T")
 
-FEW = 4
-"""So many items that are wrong together are few: the others are asked at once."""
-
 MOST = 16
 """Sets of removals that are judged to show that what is left is the least."""
 
@@ -51,7 +48,7 @@ def minimum_set(
     broken: Sequence[Sequence[Mutation]] = (),
     only_orders: Callable[[Mutation], bool] = lambda change: False,
     stays_broken: Callable[[Sequence[Mutation], Sequence[Mutation]], bool] = lambda changes, others: not others,
-    shown: Callable[[Sequence[Mutation]], Sequence[Mutation] | None] = lambda changes: None,
+    shown: Callable[[Sequence[Mutation]], bool] = lambda changes: False,
     idle: Callable[[Sequence[Mutation]], bool] = lambda changes: False,
 ) -> MinimumSet:
     """Which of the removals can be made together; None: of the needless ones only. `needless`: those that are not
@@ -59,15 +56,15 @@ def minimum_set(
 
     `broken`: changes with which the kernel is wrong; `only_orders`: True for removals that take order away and do
     nothing else; `stays_broken`: True if the kernel with some changes, which is wrong, still is with others; `shown`:
-    of changes that are made together, some that are known to be noticed; `idle`: True for removals beside which nothing
-    is left of the mbarrier objects that they work on, so that they are tried at once.
+    True if changes that are made together are known to be noticed; `idle`: True for removals beside which nothing is
+    left of the mbarrier objects that they work on, so that they are tried at once.
     Where the time runs out, what went together until then is given. Raises what `unnoticed` and `shown` raise:
     BudgetSpent if nothing did.
     """
 
     def goes(changes: Sequence[Mutation]) -> bool:
         """True if nothing new is noticed in the kernel with these changes."""
-        right = shown(changes) is None and unnoticed(with_all(entry, changes))
+        right = not shown(changes) and unnoticed(with_all(entry, changes))
         if not right:
             wrong.append(list(changes))
         return right
@@ -92,7 +89,7 @@ def minimum_set(
         if len(needless) == 1:
             dropped += needless
         else:
-            likely = largest_by_reasons(needless, shown)
+            likely = largest(needless, lambda changes: not shown(changes))
             if likely and goes(likely):
                 dropped += likely
             else:
@@ -129,37 +126,6 @@ def largest(items: Sequence[T], allowed: Callable[[Sequence[T]], bool], kept: li
     if items:
         add(items)
     return kept
-
-
-def largest_by_reasons(items: Sequence[T], wrong: Callable[[Sequence[T]], Sequence[T] | None]) -> list[T]:
-    """What `largest` gives where nothing is kept before. `wrong`: some of the items, as few as is known, that are not
-    allowed together; None if all are.
-
-    Each item is added unless it is known to be wrong beside those before it. If all that are added are allowed, these
-    are they: what was left out is wrong beside some of them. Otherwise one more reason is known. If that is of many
-    items, the shortest beginning that is not allowed is looked for.
-    """
-    places = {id(item): place for place, item in enumerate(items)}
-    reasons: list[frozenset[int]] = []
-    while True:
-        kept: list[int] = []
-        for place in range(len(items)):
-            beside = {*kept, place}
-            if not any(place in reason and reason <= beside for reason in reasons):
-                kept.append(place)
-        found = wrong([items[place] for place in kept]) if kept else None
-        if found is None:
-            return [items[place] for place in kept]
-        allowed, end = 0, len(kept)
-        while len(found) > FEW and end - allowed > 1:
-            middle = (allowed + end) // 2
-            other = wrong([items[place] for place in kept[:middle]])
-            if other is None:
-                allowed = middle
-            else:
-                end, found = middle, other
-        reason = found if len(found) <= FEW else [items[place] for place in kept[:end]]
-        reasons.append(frozenset(places[id(item)] for item in reason))
 
 
 def _larger(

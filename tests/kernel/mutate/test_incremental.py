@@ -8,7 +8,6 @@ import signal
 from collections.abc import Sequence
 from itertools import combinations, pairwise
 from pathlib import Path
-from random import Random
 
 import pytest
 from click.testing import CliRunner
@@ -30,7 +29,7 @@ from memmodel.kernel.mutate.mutations import REMOVED, is_weaker, mutations
 from memmodel.kernel.mutate.same_run import SameRun
 from memmodel.kernel.mutate.shown import Shown
 from memmodel.kernel.mutate.table import MutationTable, mutation_table
-from memmodel.kernel.mutate.together import largest, largest_by_reasons
+from memmodel.kernel.mutate.together import largest
 from memmodel.kernel.synchronization.page import report_page
 from memmodel.kernel.synchronization.report import Necessity, synchronization_report
 from memmodel.kernel.synchronization.text import report_lines
@@ -227,38 +226,6 @@ def test_the_largest_part_is_that_of_adding_one_by_one(apart: int) -> None:
         if allowed([*kept, item]):
             kept.append(item)
     assert largest(range(13), allowed) == kept
-
-
-def test_what_many_changes_show_is_put_down_to_those_between() -> None:
-    """Of three barriers two stand between the accesses of the race."""
-    body = NEIGHBOUR.format(sync="bar.sync 0;\nbar.sync 1;") + "bar.sync 2;\n"
-    run, removals = same_run(body), [it for it in mutations(entry(module(body))) if it.what == REMOVED]
-    shown = run.shows(removals)
-    assert shown is not None and len(shown.ends) == 2
-    assert run.part_that_shows(shown, removals, run.shows) == removals[:2]
-    assert run.part_that_shows(shown, removals, lambda part: False) == removals  # the part alone is not wrong
-    assert run.part_that_shows(Shown(), removals, run.shows) == removals
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_the_largest_part_by_reasons_is_that_of_adding_one_by_one(seed: int) -> None:
-    """Whatever part of those that are wrong together is told: the least, all, or something between."""
-    chance, items = Random(seed), [str(number) for number in range(24)]
-    together = [frozenset(chance.sample(items, chance.choice((1, 2, 2, 3, 6)))) for _ in range(chance.randrange(12))]
-    asked: list[int] = []
-
-    def wrong(part: Sequence[str]) -> Sequence[str] | None:
-        asked.append(len(part))
-        found = next((some for some in together if some <= set(part)), None)
-        more = () if found is None else chance.choice(((), part, part[::2]))
-        return None if found is None else [item for item in part if item in found or item in more]
-
-    kept: list[str] = []
-    for item in items:
-        if not any(some <= {*kept, item} for some in together):
-            kept.append(item)
-    assert largest_by_reasons(items, wrong) == kept
-    assert len(asked) <= 1 + 7 * (len(items) - len(kept))
 
 
 def test_a_half_of_a_barrier_does_more_than_order() -> None:
