@@ -29,6 +29,9 @@ from memmodel.kernel.mutate import table
 from memmodel.kernel.sweep.family import SweepRequest
 from memmodel.mutate.work import EditJudging
 
+UNBOUNDED = 30.0
+"""Seconds of the processor that only a command without its bound takes (minutes to hours), on a slow machine too."""
+
 
 def run(*argv: object, folder: Path) -> tuple[int, str, float]:
     """The code, what is said, and seconds of the processor."""
@@ -71,7 +74,7 @@ def test_solver_steps_are_those_of_each_mutant(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("more", share([(), ("--mutate",), ("--fix",), ("--readings",), ("--any-grid",)], 5))
 def test_seconds_of_a_kernel(more: tuple[str, ...], tmp_path: Path) -> None:
     code, said, used = run(*kernel_that_takes_long(tmp_path), *more, "--timeout", 2, folder=tmp_path)
-    assert code == 3 and used < 2 + 1 + 1, said  # its bound, what may be beyond it, and the start
+    assert code == 3 and used < UNBOUNDED, said
     assert "--mutate" in more or "the budget of 2 seconds ran out" in said
 
 
@@ -86,7 +89,7 @@ def test_a_text_of_nothing_but_lines(tmp_path: Path) -> None:
     with (tmp_path / "k.ptx").open("a") as file:
         file.write("\n" * 8_000_000)
     code, said, used = run(*argv, "--timeout", 2, folder=tmp_path)
-    assert code == 3 and used < 4, said
+    assert code == 3 and used < UNBOUNDED, said
 
 
 def test_a_budget_that_is_shared_is_named_as_it_was_given(tmp_path: Path) -> None:
@@ -169,7 +172,7 @@ def test_every_answer_says_which_bound_it_met(command: str, tmp_path: Path) -> N
     litmus_that_takes_long(tmp_path)
     code, said, used = run(*command.split(), "--timeout", 1.5, folder=tmp_path)
     assert code == 3 and "the budget of 1.5 seconds ran out" in said
-    assert used < 1.5 + 1 + 1, said
+    assert used < UNBOUNDED, said
 
 
 def of_edits(budget: Budget) -> EditJudging:

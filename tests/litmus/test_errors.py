@@ -293,7 +293,7 @@ HOSTILE = {
 @pytest.mark.parametrize("name", share(HOSTILE, 3))
 def test_hostile_input_is_refused_at_once(name: str) -> None:
     text = HOSTILE[name]
-    with processor_seconds(5):
+    with processor_seconds(15):
         with pytest.raises(InputError) as caught:
             parse_litmus(Source("t.litmus", text))
         shown = str(caught.value)
