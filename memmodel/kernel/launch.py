@@ -28,6 +28,7 @@ from memmodel.memory.tensormap import MAX_DIMENSIONS
 from memmodel.ptx.module.syntax import PtxFunction
 from memmodel.recovery.every_error import MOST_ERRORS
 from memmodel.recovery.json_places import JsonPlaces
+from memmodel.recovery.json_values import json_values
 from memmodel.source import Source, read_bytes
 
 MAX_THREADS = 1024
@@ -343,16 +344,11 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         text = read_bytes(path, MAX_TEXT)
         if len(text) > MAX_TEXT:
             raise InputError(f"{name}: larger than {MAX_TEXT:,} bytes")
-        data: Any = json.loads(text)
+        data: Any = json_values(name, text)
         if b"\\ud" in text.lower():
             json.dumps(data, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         raise InputError(f"{name}: {_HALF}", hint=_WHOLE) from error
-    except json.JSONDecodeError as error:
-        source = Source(name, error.doc)
-        raise InputError(f"not JSON: {error.msg}", source.span(error.pos, error.pos + 1)) from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{name}: not JSON: {error}") from error
     return data
 
 
@@ -413,8 +409,8 @@ def _places(name: str) -> JsonPlaces | None:
     """The places in the file of a launch description; None if it is no file."""
     try:
         source = Source(name, read_bytes(name, MAX_TEXT).decode("utf-8-sig"))
-        return JsonPlaces(source) if isinstance(json.loads(source.text), dict) else None
-    except (InputError, ValueError, RecursionError):
+        return JsonPlaces(source) if isinstance(json_values(name, source.text), dict) else None
+    except (InputError, UnicodeDecodeError):
         return None
 
 

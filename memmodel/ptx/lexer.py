@@ -56,16 +56,19 @@ def dialect(
     refuse: Callable[[Source, int], NoReturn],
     *,
     skipped: str = COMMENT,
+    opening: str = "",
     sign: str = "",
     longest: int = 1 << 20,
     most: int = 1 << 30,
 ) -> Dialect:
-    """A dialect from its punctuation. `skipped`: what is dropped beside white space; "" if nothing is. `sign`: what may
-    belong to a number in front of it. `longest`, `most`: bounds of a token's characters, and of the number of tokens.
+    """A dialect from its punctuation. `skipped`: what is dropped beside white space; "" if nothing is. `opening`: the
+    directive that begins something skipped; where its end is missing, it begins no token. `sign`: what may belong to a
+    number in front of it. `longest`, `most`: bounds of a token's characters, and of the number of tokens.
     """
+    directive = f"(?!{opening}){DIRECTIVE}" if opening else DIRECTIVE
     token = (
         f"(?P<name>{NAME})|(?P<number>{sign}(?:{NUMBER})){f'|(?P<skip>{skipped})' if skipped else ''}"
-        f"|(?P<dot>{DIRECTIVE})|(?P<string>{STRING})|(?P<punct>{punctuation})|(?P<end>\\Z)|(?P<bad>.)"
+        f"|(?P<dot>{directive})|(?P<string>{STRING})|(?P<punct>{punctuation})|(?P<end>\\Z)|(?P<bad>.)"
     )
     return Dialect(re.compile(f"\\s*+(?:{token})", re.ASCII | re.DOTALL), refuse, longest, most)
 

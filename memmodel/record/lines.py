@@ -70,7 +70,7 @@ def read_recording(folder: Path) -> Recording:
         for line in path.read_bytes().splitlines():
             try:
                 data = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 data = {"left_out": "what the disk had no room for"}
             if "refused" in data:
                 refused.add(data["refused"])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
 from pathlib import Path
 
 import pytest
+from helpers import fuzz
 
 from cli.test_process import GOOD
 from memmodel.cli import main
@@ -150,3 +152,41 @@ def test_a_model_of_too_many_checks(tmp_path, run_command) -> None:
     (tmp_path / "t.litmus").write_text(GOOD)
     code, said = run_command("check", str(tmp_path / "t.litmus"), "--model", str(tmp_path / "m.cat"))
     assert code == 2 and "more than 5,000 checks" in said
+
+
+JSON_DOORS = {
+    "a launch": "kernel k.ptx --launch bad.json",
+    "a baseline": "kernel k.ptx --launch l.json --baseline bad.json",
+    "a table of costs": "sync good.litmus --costs bad.json",
+    "a pipeline": "sync bad.json",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": ' + "[" * 200_000, r"bad\.json:1:206: error: .*nested too deeply"),
+        ('{"a": ' + "[" * 200_000 + "]" * 200_000 + "}", r"bad\.json:1:206: error: .*nested too deeply"),
+        ('{"a": ' + '{"]": ' * 100_000, r"bad\.json:1:\d+: error: .*nested too deeply"),
+        ('{"a":\n' + "7" * 5000 + "}", r"bad\.json:2:1: error: .*a number of too many digits"),
+        ('{"a":\n1,}', r"bad\.json:2:3: error: .*: Expecting property name"),
+        ('{"a":\n"\udcff"}', r"bad\.json.*not"),
+    ],
+    ids=["unclosed", "closed", "objects", "digits", "comma", "not UTF-8"],
+)
+@pytest.mark.parametrize("door", JSON_DOORS)
+def test_json_is_refused_with_its_place(door, text, message, tmp_path, monkeypatch, run_command) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bad.json").write_text(text, errors="surrogateescape")
+    Path("good.litmus").write_text(GOOD)
+    Path("k.ptx").write_text(fuzz.KERNEL)
+    Path("l.json").write_text(json.dumps(fuzz.LAUNCH))
+    code, said = run_command(*JSON_DOORS[door].split())
+    assert code == 2 and re.search(message, said), said[:500]
+    assert "recursion" not in said and "internal error" not in said and len(said) < 1500
+
+
+def test_a_launch_in_a_comment_that_is_nested_too_deeply(tmp_path, run_command) -> None:
+    (tmp_path / "k.ptx").write_text("// memmodel: launch " + "[" * 100_000 + "\n" + fuzz.KERNEL)
+    code, said = run_command("kernel", str(tmp_path / "k.ptx"))
+    assert code == 2 and "k.ptx:1:" in said and "not JSON: nested too deeply" in said

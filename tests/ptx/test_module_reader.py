@@ -233,6 +233,13 @@ def test_comments_and_embedded_sources_are_dropped(pair: tuple[str, str]) -> Non
     assert words == ["a", "b", "the end of the file"]
 
 
+def test_an_embedded_source_that_is_never_closed() -> None:
+    """It was looked for its end to the end of the file, and so was each one after it: 60,000 took minutes."""
+    with pytest.raises(InputError, match="this embedded source is never closed") as error:
+        parse_module(Source("x.ptx", f"{HEAD}\n{'.source_begin x;' * 60_000}"))
+    assert error.value.span is not None and error.value.span.line == HEAD.count("\n") + 2
+
+
 def test_no_repetition_stands_within_a_possessive_one() -> None:
     """In such a pattern Python 3.11.2 loses its place."""
     for path in sorted(Path("memmodel").rglob("*.py")):

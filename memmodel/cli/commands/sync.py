@@ -5,7 +5,6 @@ In: what was typed. Out: the changes and a diff, or the file changed in place, a
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
@@ -119,10 +118,9 @@ def sync(
 
 
 def _json(name: str, text: str) -> dict[str, object]:
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{name}: neither a litmus test nor JSON: {error}") from None
+    from memmodel.recovery.json_values import json_values
+
+    values = json_values(name, text, "neither a litmus test nor JSON")
     assert isinstance(values, dict)  # it begins with {
     return values
 

@@ -7,7 +7,6 @@ source, or alone in the line before. A comment and an entry both have a reason.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import Counter
@@ -18,6 +17,7 @@ from typing import Any
 from memmodel.errors import InputError
 from memmodel.kernel.order.verdict import FindingPlace, KernelFinding, KernelVerdict
 from memmodel.ptx.module.syntax import PtxFunction, with_callers
+from memmodel.recovery.json_values import json_values
 from memmodel.source import Source, Span, read_bytes
 
 MAX_SOURCE = 4_000_000
@@ -169,12 +169,12 @@ def ignored(entry: PtxFunction, baseline: str | None = None) -> Ignored:
 def read_baseline(path: str) -> dict[tuple[str, str, tuple[str, ...]], tuple[int, str]]:
     """The findings in a baseline, with how many there may be and why. Raises InputError."""
     try:
-        data = json.loads(read_bytes(path, MAX_SOURCE))
+        data = json_values(path, read_bytes(path, MAX_SOURCE), "no baseline")
         entries = [
             ((item["kernel"], item["rule"], tuple(item["places"])), (int(item.get("count", 1)), item["reason"]))
             for item in data["findings"]
         ]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: no baseline: {error}", hint=f"such as {_SHAPE}") from error
     for key, (_, reason) in entries:
         if not isinstance(reason, str) or not reason.strip():

@@ -44,8 +44,9 @@ def _comments(source: Source) -> Iterator[LaunchComment]:
         try:
             data, _ = json.JSONDecoder().raw_decode(text.strip())
         except (ValueError, RecursionError) as error:
+            why = "nested too deeply" if isinstance(error, RecursionError) else error
             raise InputError(
-                f"the launch in this comment is not JSON: {error}",
+                f"the launch in this comment is not JSON: {why}",
                 span,
                 'such as // memmodel: launch {"grid": [4, 1, 1]}',
             ) from error

@@ -14,18 +14,22 @@ from memmodel.ptx.lexer import COMMENT, Cursor, dialect, tokenize
 from memmodel.ptx.operands import Real
 from memmodel.source import Source
 
-_EMBEDDED = r"\.source_begin\b.*?\.source_end\b"
+_OPENING = r"\.source_begin\b"
+_EMBEDDED = rf"{_OPENING}.*?\.source_end\b"
 _UNCLOSED = {'"': "this string is never closed", "/": "this comment is never closed"}
 
 
 def _refuse(source: Source, at: int) -> NoReturn:
     """Raise InputError at a character that begins no word."""
     character = source.text[at]
+    opening = re.compile(_OPENING, re.ASCII).match(source.text, at)
+    if opening is not None:
+        raise InputError("this embedded source is never closed", source.span(at, opening.end()))
     message = _UNCLOSED.get(character, f"{character!r} begins no word of PTX")
     raise InputError(message, source.span(at, at + 1))
 
 
-SPELLING = dialect(r"[][{}()<>,;:@!|+\-=*~&^]", _refuse, skipped=f"{COMMENT}|{_EMBEDDED}")
+SPELLING = dialect(r"[][{}()<>,;:@!|+\-=*~&^]", _refuse, skipped=f"{COMMENT}|{_EMBEDDED}", opening=_OPENING)
 
 
 class ModuleCursor(Cursor):

@@ -6,9 +6,7 @@ and the scopes and semantics of accesses. What computes, and weak accesses, cost
 
 from __future__ import annotations
 
-import json
 from dataclasses import fields
-from typing import Any
 
 from memmodel.errors import InputError, suggestion
 from memmodel.isa.lower import read_instruction
@@ -16,6 +14,7 @@ from memmodel.isa.rows.row import Effect
 from memmodel.isa.rows.spelling import Spelling
 from memmodel.litmus.constants import instructions
 from memmodel.program.lowered import LoweredTest
+from memmodel.recovery.json_values import json_values
 from memmodel.repair.costs import Costs
 from memmodel.repair.spellings import semantics
 from memmodel.source import Source
@@ -47,10 +46,7 @@ def _price(spelling: Spelling, costs: Costs) -> float:
 
 def read_costs(source: Source) -> Costs:
     """A table of costs from JSON: an object with the fields of `Costs`, each of them optional. Raises InputError."""
-    try:
-        table: Any = json.loads(source.text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{source.name}: no JSON: {error}") from None
+    table = json_values(source.name, source.text)
     names = [entry.name for entry in fields(Costs)]
     if not isinstance(table, dict):
         raise InputError(f"{source.name}: a table of costs is an object", hint='such as {"scopes": {"gpu": 700}}')
