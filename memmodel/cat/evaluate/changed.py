@@ -364,12 +364,12 @@ class ChangedEvaluator(LargeEvaluator):
 
     def _turned(self, number: int, operand: int) -> Difference:
         (differing, rows), here = self._rows(operand), self._here
-        old = rows_of(self._base.value(number))
-        made: dict[int, int] = {}
+        if not differing:
+            return None
+        old, turned = rows_of(self._base.value(number)), [0] * len(rows)
         for event, row in differing.items():
-            for target in bits(row ^ rows[event] & here):
-                made[target] = made.get(target, old[target] & here) ^ 1 << event
-        return made or None
+            turned[event] = row ^ rows[event] & here
+        return {target: old[target] & here ^ row for target, row in enumerate(inverse(turned)) if row} or None
 
     def _sources(self, number: int, operand: int) -> Difference:
         differing, rows = self._rows(operand)

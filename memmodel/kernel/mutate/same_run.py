@@ -31,11 +31,11 @@ from memmodel.kernel.machine.engines.wgmma import counts_registers
 from memmodel.kernel.mutate.missing_arrivals import Arrivals
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation
 from memmodel.kernel.mutate.regrouped import Regrouped
-from memmodel.kernel.mutate.saved_waits import saved_waits
+from memmodel.kernel.mutate.saved_waits import Saved, may_pass, passing, saved_waits
 from memmodel.kernel.mutate.shown import Shown
 from memmodel.kernel.mutate.steps import commits, invalidates, labels_of, object_action, relabelled
 from memmodel.kernel.order.flags import Flags
-from memmodel.kernel.order.judging import RunJudge
+from memmodel.kernel.order.judging import ORDER, RunJudge
 from memmodel.kernel.order.verdict import FindingKey, KernelFinding
 from memmodel.kernel.trace.objects import ObjectStep
 from memmodel.program.ops import CommitGroup, Emit, WaitForGroups
@@ -252,6 +252,8 @@ class SameRun:
         removed.
         """
         if change.what != REMOVED:
+            if change.instruction.number in self._saved:
+                return False  # it returns true, or false as in the run
             labels = self._new_labels(change).values()
             restricts = any(isinstance(label, Fence) and label.covers is not None for label in labels)
             return self.only_orders(change) and not restricts and self._has_execution(change)
@@ -295,35 +297,44 @@ class SameRun:
         removed = self._removed([change for change in others if change.what == REMOVED])
         if removed is None:
             return None
-        labels = dict[int, Label]()
+        labels, saved = dict[int, Label](), dict[int, int]()
         for change in others:
             if change.what != REMOVED:
                 changed = self._new_labels(change)
                 if not changed:
                     return None
                 labels |= changed
+                saved |= self._saved.get(change.instruction.number, {})
+        if saved and not self._may_pass(saved):
+            return None
         known = self._beside(changes)
         execution = known.flags.execution
         if kept := self._groups.kept([it for it in changes if self._groups.handles(it)]):
             complete = rows_without(self._run.graph.completing_less(self._run.execution, kept), known.events)
             execution = replace(execution, chosen_relations={**execution.chosen_relations, "compl": complete})
+        if saved:
+            execution = passing(execution, saved)
         if labels:
             execution = self._run.graph.with_labels(execution, labels)
-        if removed.events & ~known.events:
-            execution = without(execution, removed.events & ~known.events, {MISCOUNTED: removed.undefined})
-        return execution
+        gone = (removed.events | sum(1 << wait for wait in saved)) & ~known.events
+        return without(execution, gone, {MISCOUNTED: removed.undefined}) if gone else execution
+
+    def _may_pass(self, saved: Saved) -> bool:
+        """True if these tests that look ahead may return true in this run."""
+        happens = self._whole.relation(ORDER)
+        return happens is not None and not self._uncounted and may_pass(self._run.execution, saved, happens)
 
     def _events(self, changes: Sequence[Mutation]) -> int:
-        """The events of the instructions that are changed; of a test that is removed, the waits that it saves, too."""
+        """The events of the instructions that are changed; of a test that looks ahead, the waits that it saves, too."""
         events = 0
         for change in changes:
             at = change.instruction.number
-            events |= self._events_at.get(at, 0) | (self._saved.get(at, 0) if change.what == REMOVED else 0)
+            events |= self._events_at.get(at, 0) | sum(1 << wait for wait in self._saved.get(at, ()))
         return events
 
     @cached_property
-    def _saved(self) -> dict[int, int]:
-        """By a test that looks ahead, the events of waits that are not made where it returns true."""
+    def _saved(self) -> dict[int, Saved]:
+        """By a test that looks ahead, the waits that are not made where it returns true."""
         return saved_waits(self._run.run, self._run.graph.number)
 
     @cached_property
@@ -384,9 +395,13 @@ class SameRun:
         return self._run.violated_counts(self._whole, 0)
 
     def _new_labels(self, change: Mutation) -> dict[int, Label]:
-        """The labels of the events of a weakened instruction; none if anything else differs."""
+        """The labels of the events of a weakened instruction; none if anything else differs. Of a test that looks ahead
+        those of its events with which it saves a wait: a test that returns false has no label of its own."""
         labels = relabelled(change)
         graph, changed = self._run.graph, dict[int, Label]()
+        if change.instruction.number in self._saved:
+            tests = self._saved[change.instruction.number].values()
+            return {test: label for test in tests for label in labels.values()}
         for number in bits(self._events((change,))) if labels else ():
             label = graph.points[number].label
             if label not in labels or (number not in graph.events and labels[label] != label):

@@ -1,28 +1,86 @@
 """The waits of a run that a thread does not make where a test before it has returned true.
 
-In: a run, the numbers of its events. Out: for each test that looks ahead, the events of these waits. Settled here: in a
-run such a test returns false, and the wait that it could save is made. Its answer decides nothing else
-(`flow.ahead.looking_ahead`). So where it always returns true instead, a thread does the same without the waits of which
-it was the last test: the machine asks in the same way which test a wait belongs to.
+In: a run, the numbers of its events. Out: for each test that looks ahead these waits, and the execution without them.
+Settled here: in a run such a test returns false, and the wait that it could save is made. Its answer decides nothing
+else (`flow.ahead.looking_ahead`). So where it always returns true instead, a thread does the same without the waits of
+which it was the last test: the machine asks in the same way which test a wait belongs to, and both are for one phase.
+If the test acquires less, the thread does the same without these waits where the test returns true, which then observes
+what they observe.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from memmodel.base.rows import Rows, bits, components
+from memmodel.concrete.execution import Execution
 from memmodel.kernel.flow.ahead import NOBODY
 from memmodel.kernel.trace.launch import LaunchTrace
 
+OBSERVES, FROM_TEST = "mbarobs", ("mbarnext", "mbarfr")
+"""The relations that lead to a test that has returned true, and from it."""
 
-def saved_waits(run: LaunchTrace, numbers: Mapping[int, int]) -> dict[int, int]:
-    """By the number of a test, these events as a mask. `numbers`: of events, by their identity."""
-    saved = {test: 0 for wait, tests in run.awaits.items() if wait != NOBODY for test in tests}
-    for thread in run.threads if saved else ():
+Saved = Mapping[int, int]
+"""By the event of a wait that of its test, by numbers."""
+
+
+def saved_waits(run: LaunchTrace, numbers: Mapping[int, int]) -> dict[int, Saved]:
+    """By the number of a test, what it saves. `numbers`: of events, by their identity."""
+    saved: dict[int, dict[int, int]] = {test: {} for tests in run.awaits.values() for test in tests}
+    for thread in run.threads if run.awaits.keys() - {NOBODY} else ():
         last: dict[int, int] = {}
         for place, event in enumerate(thread.events):
             if event.at in saved:
                 last[event.at] = place
             known = [test for test in run.awaits.get(event.at, ()) if test in last]
             if known and (number := numbers.get(id(event))) is not None:
-                saved[max(known, key=last.__getitem__)] |= 1 << number
-    return saved | dict.fromkeys(run.awaits.get(NOBODY, ()), 0)
+                test = max(known, key=last.__getitem__)
+                saved[test][number] = numbers[id(thread.events[last[test]])]
+    return dict(saved)
+
+
+def passing(execution: Execution, saved: Saved) -> Execution:
+    """The execution in which these tests observe what the waits behind them observe, beside the waits."""
+    waits, relations = _mask(saved), execution.chosen_relations
+    sets = {
+        name: members | _mask({saved[wait]: wait for wait in bits(members & waits)})
+        for name, members in execution.chosen_sets.items()
+    }
+    changed = {name: list(relations[name]) for name in (OBSERVES, *FROM_TEST)}
+    for row, seen in enumerate(changed[OBSERVES]):
+        for wait in bits(seen & waits):
+            changed[OBSERVES][row] |= 1 << saved[wait]
+    for wait, test in saved.items():
+        for name in FROM_TEST:
+            changed[name][test] |= changed[name][wait]
+    return replace(execution, chosen_sets=sets, chosen_relations={**relations, **changed})
+
+
+def may_pass(execution: Execution, saved: Saved, happens: Rows) -> bool:
+    """True if all these tests may return true in one execution: none has to come before what it observes.
+
+    `happens`: the order in which the run is executed, in which no arrival of a later phase comes before one of an
+    earlier phase. A thread may come to its tests later than in the run, as long as nothing waits for what it does
+    behind them. So they may be made when the phases are over, unless what ends one comes after a test that waits for
+    another, and so on in a circle.
+    """
+    tests = {test: place for place, test in enumerate(dict.fromkeys(saved.values()))}
+    of_update, waits = dict[int, int](), _mask(saved)
+    for update, seen in enumerate(execution.relation(OBSERVES)):
+        for wait in bits(seen & waits):
+            of_update[update] = of_update.get(update, 0) | 1 << tests[saved[wait]]
+    updates, rows = _mask(of_update), list[int]()
+    for test in tests:
+        later = 0
+        for update in bits(happens[test] & updates):
+            later |= of_update[update]
+        rows.append(later)
+    return all(len(part) == 1 for part in components(rows)) and not any(row >> at & 1 for at, row in enumerate(rows))
+
+
+def _mask(numbers: Mapping[int, object]) -> int:
+    mask = 0
+    for number in numbers:
+        mask |= 1 << number
+    return mask

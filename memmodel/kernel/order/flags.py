@@ -86,10 +86,14 @@ class Flags:
         frame, mine = other.frame, self.execution.frame
         if frame is mine:
             return self, _changed(other, self.execution), 0
-        if isinstance(frame, LessEvents) and frame.whole.frame is mine:
-            return self, _changed(frame.whole, self.execution) | frame.changed(other), frame.gone
-        if isinstance(frame, RelabelledFrame) and frame.whole is mine and self._every is not None:
-            return self, RelabelledNames(frame, other, _changed(other, self.execution)), 0
+        whole, more, gone = other, set[str](), 0
+        if isinstance(frame, LessEvents):
+            whole, more, gone = frame.whole, frame.changed(other), frame.gone
+        changed = _changed(whole, self.execution) | more
+        if whole.frame is mine:
+            return self, changed, gone
+        if isinstance(whole.frame, RelabelledFrame) and whole.frame.whole is mine and self._every is not None:
+            return self, RelabelledNames(whole.frame, whole, changed), gone
         return None, set(), 0
 
     @property
@@ -193,7 +197,9 @@ def _differing(execution: Execution, same: Flags) -> int:
     if frame is same.execution.frame:
         return 0
     if isinstance(frame, LessEvents):
-        return (frame.gone & ~frame.before).bit_count()
+        more = frame.whole.frame
+        labels = more.relabelled if isinstance(more, RelabelledFrame) and more is not same.execution.frame else 0
+        return (frame.gone & ~frame.before).bit_count() + labels
     return frame.relabelled if isinstance(frame, RelabelledFrame) else 0
 
 

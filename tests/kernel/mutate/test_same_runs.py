@@ -107,6 +107,34 @@ mbarrier.try_wait.parity.shared.b64 %p2, [%r4], %r6;
 @%p4 bra ROUND;
 """
 """The first of two tests that look ahead saves the wait of one round, and the second that of the next."""
+PEEK = "mbarrier.try_wait.parity.shared.b64 %p2, [{}], 0;\n"
+WAITS = "@%p2 bra GO;\nWAIT:\nmbarrier.try_wait.parity.shared.b64 %p3, [{}], 0;\n@!%p3 bra WAIT;\nGO:\n"
+PASSED_ON = f"""
+@%p0 mbarrier.init.shared.b64 [%r4], 1;
+@%p0 mbarrier.init.shared.b64 [%r4+8], 1;
+bar.sync 0;
+@%p0 st.shared.u32 [%r2], 7;
+@%p0 mbarrier.arrive.shared.b64 _, [%r4];
+{PEEK.format("%r4")}{{between}}{WAITS.format("%r4")}ld.shared.u32 %r5, [%r2];
+"""
+LATE_FENCE = PASSED_ON.format(between="fence.acq_rel.cta;\n")
+"""The fence stands behind the test, not behind the wait that it saves."""
+CIRCLE = f"""
+@%p0 mbarrier.init.shared.b64 [%r4], 1;
+@%p0 mbarrier.init.shared.b64 [%r4+8], 1;
+setp.lt.u32 %p4, %r0, 32;
+selp.u32 %r5, 8, 0, %p4;
+add.u32 %r6, %r4, %r5;
+sub.u32 %r5, 8, %r5;
+add.u32 %r7, %r4, %r5;
+bar.sync 0;
+setp.eq.s32 %p1, %r0, 32;
+@%p1 st.shared.u32 [%r2], 7;
+or.pred %p1, %p0, %p1;
+{PEEK.format("%r6")}@%p1 mbarrier.arrive.shared.b64 _, [%r7];
+{WAITS.format("%r6")}@%p0 ld.shared.u32 %r5, [%r2+128];
+"""
+"""Each of two warps tests whether the other one has arrived before it arrives itself."""
 GROUPS = """
 cp.async.ca.shared.global [%r3], [%d0], 4;
 cp.async.commit_group;
@@ -176,7 +204,7 @@ def sets(changes: list[Mutation]) -> Iterator[tuple[Mutation, ...]]:
     yield tuple(removals)
 
 
-@pytest.mark.parametrize("body", [ELECTED, FENCED], ids=["elected", "fenced"])
+@pytest.mark.parametrize("body", [ELECTED, FENCED, LATE_FENCE], ids=["elected", "fenced", "looks ahead"])
 def test_what_differs_is_what_an_evaluation_from_nothing_says(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each run with other labels, without one instruction, or without one more than was looked from."""
     monkeypatch.setattr("memmodel.kernel.mutate.same_run.SMALL", 0)
@@ -253,6 +281,30 @@ def test_without_a_test_that_looks_ahead_the_waits_go_that_it_saves() -> None:
     assert of_first and of_second and of_first | of_second == made and not of_first & of_second
     assert SameRuns(kernel, MODEL).cover(second)
     assert not same.stays_broken(first, [], [second])  # the wait that is saved may be what is wrong
+
+
+@pytest.mark.parametrize(
+    "body,shown",
+    [
+        (PASSED_ON.format(between=""), {"data-race"}),
+        (LATE_FENCE, set()),
+        (CIRCLE, None),
+    ],
+    ids=["at once", "a fence between", "both cannot"],
+)
+def test_a_weaker_test_that_looks_ahead_observes_what_the_wait_does(body: str, shown: set[str] | None) -> None:
+    """Where it may return true in the run at all."""
+    read = module(body)
+    kernel = judged(read, entry(read), launch())
+    assert not kernel.verdict.serious and not kernel.verdict.open, kernel.verdict
+    runs = SameRuns(kernel, MODEL)
+    weaker = [it for it in mutations(entry(read)) if it.what == "with .relaxed" and "try_wait" in it.instruction.words]
+    test = weaker[0]
+    found = runs._runs[0].new_findings(test)
+    assert (found if found is None else {it.rule for it in found}) == shown
+    assert not runs.cover(test)  # it may return false as well
+    own = judged(read, test.of(entry(read)), launch()).verdict
+    assert {it.key for it in found or ()} <= {it.key for it in own.serious}
 
 
 def test_what_counts_for_registers_takes_a_run_of_its_own() -> None:
