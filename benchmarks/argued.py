@@ -123,6 +123,8 @@ ARGUED = {
     "memmodel/repair/carry.py: edit.adds > 0 -> (edit.adds >= 0)": "what adds nothing moves nothing",
     "memmodel/repair/glance.py: findings if name != OUTCOME else steps.test.finding is None -> (findings)": "a glance "
     "that finds nothing is followed by an answer",
+    "memmodel/repair/guided.py: first is None or second is None or first.uid == second.uid -> "
+    "((second is None) or (first.uid == second.uid))": "a finding that names no first event names no second",
     "memmodel/repair/searching/search.py: any(map(self.risky, edits)) -> all(map(self.risky, edits))": "which sets are "
     "tried first",
     "memmodel/repair/searching/search.py: len(pool) < POOL -> (len(pool) >= POOL)": "how many executions refute others "

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+import memmodel
 from memmodel import api
 from memmodel.program.lowered import LoweredTest
+from memmodel.repair.edits import Edit
+from memmodel.repair.guided import Nearby
 from memmodel.repair.insertion.arrivals import _missed
 from memmodel.repair.insertion.lines import Lines
 from memmodel.repair.insertion.meetings import _barrier
 from memmodel.repair.insertion.phases import Phases
+from memmodel.repair.insertion.rereads import repeated
+from memmodel.repair.judge import AnswersOfTest
+from memmodel.repair.searching.search import RepairSearch
 from memmodel.repair.synchronizing.phases_of import _nearest
 from memmodel.source import Source
+from memmodel.why.story import execution_of
 
 OBJECTS = ".shared .align 8 .b64 bars[2] = mbarrier(1);\n.shared .u64 p;\n"
 WAIT = "mbarrier.test_wait.parity.shared.b64 %q, [{}], {};"
@@ -79,3 +88,45 @@ def test_the_wait_for_a_phase_of_an_object_is_the_nearest_for_this_phase() -> No
     assert _nearest(offered, (), *asked) == (0, 1)  # type: ignore[arg-type]
     assert _nearest(offered, {(0, 1)}, *asked) is None  # type: ignore[arg-type]
     assert _nearest(offered, (), (0, 0), "a", "0") is None  # type: ignore[arg-type]
+
+
+def test_a_load_and_a_test_are_repeated_and_nothing_else() -> None:
+    body = """ld.relaxed.gpu.global.u32 %r, [x];
+    mbarrier.test_wait.parity.shared.b64 %p, [bars], 0;
+    fence.acq_rel.gpu;
+    ld.relaxed.gpu.global.v2.u32 {%a, %b}, [x];
+    st.global.u32 [x], %r;"""
+    test = lowered(f".global .align 8 .u32 x[2];\n{OBJECTS}", f"cta 0: {body}")
+    found = [repeated(test, 0, index, 1) for index in range(5)]
+    assert [edit and " ".join(edit.text.split()) for edit in found] == [
+        "setp.ne.u32 %early, %r, 1; @%early bra SEEN0;", "@!%p bra SEEN1;", None, None, None,
+    ]  # fmt: skip
+
+
+def test_a_wait_is_in_vain_where_nothing_can_have_arrived() -> None:
+    """Only the thread itself arrives, behind it; or another thread does, at any time."""
+    arrive, load = "mbarrier.arrive.shared.b64 _, [bars];", "ld.shared.u64 %r, [p];"
+    wait = WAIT.format("bars", 0).replace("test", "try")
+    for other, index, vain in ((load, 0, True), (load, 2, False), (arrive, 0, False)):
+        text = (
+            f"PTX t\n{OBJECTS}thread P0 @ cta 0 {{ {arrive} {load} }}\nthread P1 @ cta 0 {{ {other} }}\nexists (true)\n"
+        )
+        search = RepairSearch(
+            text, AnswersOfTest((), frozenset(), True), None, lambda text: api.lowered(Source("t", text)), lambda _: ()
+        )
+        edit = Edit(0, 0, wait, "wait", 1.0, (0, index, "wait"), adds=1)
+        assert search.waits_in_vain([edit]) is vain
+        assert not search.waits_in_vain([edit, replace(edit, text=arrive)])
+
+
+def test_waits_are_put_between_two_places_of_one_thread_or_anywhere_before_a_place_of_another() -> None:
+    """The nearest first."""
+    report = memmodel.check("PTX t\n.global .u32 x;\nthread P0 @ cta 0 { st.global.u32 [x], 1; }\nexists (x == 1)\n")
+    assert report.execution is not None
+    execution = execution_of(report.execution)
+    assert execution is not None
+    waits = [Edit(n, n, "cp.async.wait_all;", f"{n}", 1.0, (n // 10, n % 10, "wait"), adds=1) for n in (1, 3, 5, 12)]
+    near = Nearby(execution, (), waits)
+    for first, numbers in (((0, 2), [5, 3]), ((1, 2), [5, 3, 1]), (None, [5, 3, 1])):
+        assert [edit.start for edit in near._waits(first, (0, 5))] == numbers
+    assert near._waits((0, 2), None) == []

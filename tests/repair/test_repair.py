@@ -12,7 +12,7 @@ from helpers.places import ROOT
 from memmodel import api
 from memmodel.answer import Observation
 from memmodel.engine import Options
-from memmodel.errors import InputError
+from memmodel.errors import BudgetSpent, InputError
 from memmodel.isa.convert import convert
 from memmodel.litmus import parse_litmus, print_litmus
 from memmodel.litmus.syntax import Layout
@@ -25,6 +25,7 @@ from memmodel.repair.judge import ended, judging, parse
 from memmodel.repair.layout import laid
 from memmodel.repair.purpose import keeps_phases
 from memmodel.repair.searching import trials
+from memmodel.repair.searching.search import RepairSearch
 from memmodel.repair.vocabulary import replacements, strengthenings
 from memmodel.repair.weaken import weaken
 from memmodel.repair.weakening.forms import sites
@@ -336,6 +337,29 @@ def test_no_move_lets_the_consumer_go_first() -> None:
     repairs = fix("t", DEADLOCK, MODELS, Options()).repairs
     assert len(repairs) == 2
     assert all(api.check(Source("t", one.new)).answer.observation is Observation.NEVER for one in repairs)
+
+
+@pytest.mark.parametrize(
+    ("name", "way"), [("async/honest/H6-wrong-parity", "_onward"), ("shapes/MP+rlx.gpu+acq.gpu@two-ctas", "guided")]
+)
+def test_explanations_lead_the_search_but_where_a_test_hangs(
+    name: str, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hang alone asks for other numbers."""
+    first: list[str] = []
+
+    def noted(which: str) -> Callable[..., tuple[()]]:
+        def went(*_: object) -> tuple[()]:
+            first.append(which)
+            raise BudgetSpent
+
+        return went
+
+    for which in ("guided", "_onward"):
+        monkeypatch.setattr(RepairSearch, which, noted(which))
+    path = SHIPPED / f"{name}.litmus"
+    fix(str(path), print_litmus(convert(parse_litmus(Source.read(str(path))), Layout.BLOCKS)), MODELS, Options())
+    assert first[0] == way
 
 
 def test_two_parities_that_are_the_wrong_way_round() -> None:

@@ -166,6 +166,7 @@ def test_hand_overs_as_data() -> None:
     assert found.signals == ("fill to flush: mbarrier",)
     assert found.new is not None
     assert "fence.proxy.async.shared::cta;" in found.new
+    assert [line for line in found.new.splitlines() if line.endswith(":")] == ["WAIT0:"]
     assert not memmodel.check(found.new).answer.flags
     dear = Costs(semantics={"release": 9.0, "acquire": 9.0})
     barrier = memmodel.sync(
