@@ -168,3 +168,10 @@ def test_lanes_of_one_mask_may_meet_at_several_instructions(other: str, word: st
     verdict = judged(halves.format(other, "shfl.sync.idx.b32 %r10, %r0, 0, 31, -1;"), threads=32)
     assert verdict.word == word, verdict.open
     assert word == "findings" or "at several places of the text" in verdict.open[0]
+
+
+def test_whether_all_lanes_have_one_value_is_open_where_one_is_unknown() -> None:
+    """Where they do, each lane stores its number to one place."""
+    body = "mov.u32 %r9, 5;\n{}match.all.sync.b32 %r10|%p1, %r9, -1;\n@%p1 st.shared.u32 [%r2], %r0;"
+    words = [judged(body.format(load), threads=32).word for load in ("", "@%p0 ld.global.u32 %r9, [%d0];\n")]
+    assert words == ["findings", "undecided"]

@@ -150,3 +150,17 @@ def test_no_bits_of_an_address_in_shared_memory_are_dropped(body: str, line: str
     """A 64-bit register with more than 32 bits, such as a generic address, is no address in .shared."""
     verdict = verdict_of(f"mbarrier.init.shared.b64 [%r4], 1;\n{body}{line}", threads=32 if "ldmatrix" in line else 1)
     assert "undefined-address" in rules(verdict)
+
+
+@pytest.mark.parametrize(("at", "races"), [(0, True), (4, False)])
+def test_copies_of_one_instruction_may_go_down_from_object_to_object(at: int, *, races: bool) -> None:
+    """The second lane's object lies below that of the first one; a thread of the other warp writes to one of them."""
+    declared = ".global .align 16 .u32 a[4];\n.global .align 16 .u32 b[4];\n"
+    body = f"""mov.u64 %d1, a; mov.u64 %d2, b;
+    min.u64 %d3, %d1, %d2; max.u64 %d4, %d1, %d2;
+    selp.u64 %d5, %d4, %d3, %p0;
+    setp.lt.u32 %p1, %r0, 2;
+    @%p1 cp.async.ca.shared.global [%r3], [%d5], 4;
+    setp.eq.u32 %p2, %r0, 40;
+    @%p2 st.global.u32 [%d3+{at}], 1;"""
+    assert bool(judged(body, before=declared).findings) is races
