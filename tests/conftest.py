@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from helpers.examples import SEED, TIMES, keep_shares
+from helpers.patience import reasons_have_time
 
 os.environ["MEMMODEL_CACHE"] = "off"
 
@@ -30,6 +31,11 @@ def models_as_at_the_start() -> None:
     from memmodel.cat.load import configure
 
     configure((), kept=True)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_reason_is_cut_short() -> None:
+    reasons_have_time()
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -10,14 +10,16 @@ import doctest
 import os
 import re
 import shlex
-import subprocess
-import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from helpers.examples import share
-from helpers.patience import PATIENCE
 from helpers.places import ROOT
+
+from memmodel.cat.load import configure
+from memmodel.cli import main
 
 REWRITE = os.environ.get("MEMMODEL_REWRITE") == "1"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -30,28 +32,25 @@ HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """A directory that looks like a checkout, in which a command may write."""
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory: it looks like a checkout, and a command may write in it."""
     for name in ("litmus", "axioms", "docs", "benchmarks"):
         (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
     return tmp_path
 
 
-def played(block: str, place: Path) -> str:
-    """The commands of a block, each followed by what it prints."""
+def played(block: str) -> str:
+    """The commands of a block, each followed by what it prints in the current directory."""
     shown = []
-    for command in re.findall(r"^\$ (memmodel .*)$", block, re.MULTILINE):
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1", "COLUMNS": "120"}
-        done = subprocess.run(
-            [sys.executable, "-m", *shlex.split(command)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            cwd=place,
-            env=environment,
-            timeout=PATIENCE,
-        )
-        shown.append(f"$ {command}\n{done.stdout}")
+    for command in re.findall(r"^\$ memmodel (.*)$", block, re.MULTILINE):
+        configure((), kept=True)  # the options of the command before count no more
+        said = StringIO()
+        with redirect_stdout(said), redirect_stderr(said), pytest.raises(SystemExit):
+            main(shlex.split(command))
+        shown.append(f"$ memmodel {command}\n{said.getvalue()}")
     return "".join(shown)
 
 
@@ -63,11 +62,11 @@ def timeless(text: str) -> str:
 def test_console_blocks_show_real_output(page: Path, place: Path) -> None:
     text = page.read_text()
     if REWRITE:
-        page.write_text(CONSOLE.sub(lambda found: f"```console\n{played(found[1], place)}```", text))
+        page.write_text(CONSOLE.sub(lambda found: f"```console\n{played(found[1])}```", text))
         return
     for block in CONSOLE.findall(text):
         assert block.startswith("$ memmodel "), "a console block begins with a command"
-        assert timeless(played(block, place)) == timeless(block), "MEMMODEL_REWRITE=1 brings the page up to date"
+        assert timeless(played(block)) == timeless(block), "MEMMODEL_REWRITE=1 brings the page up to date"
 
 
 @pytest.mark.parametrize("page", ["first-test.md", "first-kernel.md"])
@@ -83,7 +82,7 @@ def test_pictures_are_what_draw_draws(place: Path) -> None:
     """docs/img/NAME.svg is the picture of the only shipped test or example of that name."""
     for picture in share(sorted((ROOT / "docs" / "img").glob("*.svg")), 1 if REWRITE else 3):
         (test,) = (*(ROOT / "litmus").rglob(f"{picture.stem}.litmus"), *FIRST.glob(f"{picture.stem}.litmus"))
-        played(f"$ memmodel draw {test.relative_to(ROOT)} -o drawn.svg", place)
+        played(f"$ memmodel draw {test.relative_to(ROOT)} -o drawn.svg")
         drawn = (place / "drawn.svg").read_text()
         if REWRITE:
             picture.write_text(drawn)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from helpers.mnemonics import HEADS, MISSING, PAGE, SPELLINGS, mnemonics, page, rows_of, status, statuses
+from helpers.patience import PATIENCE
 
 from memmodel.cli.app import app
 from memmodel.emit import Assembler
@@ -93,5 +94,5 @@ def test_ptxas_takes_what_is_known_by_its_spelling_alone(line: str, tmp_path: Pa
     source = tmp_path / "module.ptx"
     source.write_text(MODULE.format(line))
     command = [str(assembler.path), "-arch=sm_107a", str(source), "-o", str(tmp_path / "module.cubin")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -35,6 +35,13 @@ def processor_seconds(most: float) -> Iterator[None]:
     assert used < most, f"{used:.1f} seconds of the processor"
 
 
+def reasons_have_time() -> None:
+    """For a person, a reason that takes too long is cut short; tests wait for it, as the machine may be busy."""
+    from memmodel.why import limited
+
+    limited.MOST = limited.QUICK = PATIENCE
+
+
 def alive(pid: int) -> bool:
     """True if there is such a process and it is no zombie."""
     try:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from helpers.patience import PATIENCE
 from helpers.places import ROOT
 
 STUBS = ROOT / "tests" / "helpers" / "stubs"
@@ -74,7 +75,7 @@ x, y = Tensor(), Tensor(0x7000_0001_0000)
 
 
 def run_program(
-    folder: Path, text: str, *arguments: str, env: dict[str, str] | None = None, timeout: float = 240
+    folder: Path, text: str, *arguments: str, env: dict[str, str] | None = None, timeout: float = PATIENCE
 ) -> subprocess.CompletedProcess[str]:
     """A program that finds the stand-in for Triton, as `python program.py`; its verdicts are kept in the folder."""
     program = folder / "program.py"

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.patience import PATIENCE
 from helpers.triton_programs import run_program
 
 from memmodel.errors import InputError
@@ -23,7 +23,7 @@ from memmodel.triton.options import WatchOptions
 START = "from memmodel.triton import startup; startup.begin()"
 """What the .pth file does when Python starts; in these tests nothing is installed."""
 
-BEGIN = "import memmodel.triton as mt; watch = mt.install(wait=120)\n"
+BEGIN = "import memmodel.triton as mt; watch = mt.install(wait=300)\n"
 
 
 def test_a_race_is_printed_and_the_program_ends_as_ever(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_nothing_but_the_variable_is_needed(tmp_path: Path) -> None:
     """As installed: the .pth file runs before the program, which loads Triton whenever it likes."""
     launch = "racy[(1,)](x, y, 64, BLOCK=64, num_warps=2); good[(1,)](x, y, 64, BLOCK=64)\n"
     code = f"{START}; import runpy; runpy.run_path('program.py', run_name='__main__')"
-    run = run_program(tmp_path, launch, "-c", code, env={"MEMMODEL_TRITON": "wait=120"})
+    run = run_program(tmp_path, launch, "-c", code, env={"MEMMODEL_TRITON": "wait=300"})
     assert run.returncode == 0 and "memmodel: 2 kernels: 1 clean, 1 findings" in run.stderr
     quiet = run_program(tmp_path, launch, "-c", code, env={"MEMMODEL_TRITON": ""})
     assert (quiet.returncode, quiet.stderr) == (0, "")
@@ -70,9 +70,8 @@ racy[(1,)](x, y, 64, BLOCK=64, num_warps=2)
     assert "memmodel: 2 kernels: 1 clean, 1 findings" in first.stderr
     kept = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cache" / "triton").glob("*.json")}
     assert len(kept) == 2
-    started = time.monotonic()
     again = run_program(tmp_path, BEGIN + text)
-    assert "memmodel: 2 kernels: 1 clean, 1 findings" in again.stderr and time.monotonic() - started < 120
+    assert "memmodel: 2 kernels: 1 clean, 1 findings" in again.stderr
     assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "cache" / "triton").glob("*.json")} == kept
     several = run_program(tmp_path, BEGIN.replace("wait", "launches=3, wait") + text)
     assert "memmodel: 4 kernels: 3 clean, 1 findings" in several.stderr
@@ -89,7 +88,7 @@ racy[(1,)](x, y, 64, BLOCK=64, num_warps=2)
 )
 def test_a_program_that_fails_fails_as_it_would(tmp_path: Path, text: str, code: int, line: str) -> None:
     """`run` reads the output to its end: a process that is left over and holds it open would hang here."""
-    run = run_program(tmp_path, BEGIN + text, timeout=200)
+    run = run_program(tmp_path, BEGIN + text, timeout=PATIENCE)
     assert run.returncode == code and line in run.stderr
 
 
@@ -147,11 +146,11 @@ def mine(grid, metadata, args):
 def compiled(**said): seen.append("compiled")
 triton.knobs.runtime.jit_post_compile_hook = compiled
 triton.knobs.runtime.launch_enter_hook.add(lambda lazy: seen.append(lazy.get()["name"]))
-watch = memmodel.triton.install(wait=120)
+watch = memmodel.triton.install(wait=300)
 racy.launch_metadata = mine
 racy[(3,)](x, y, 64, BLOCK=64, num_warps=2)
 print(seen)
-watch.wait(120)
+watch.wait(300)
 memmodel.triton.uninstall()
 print(triton.knobs.runtime.jit_post_compile_hook is compiled, racy.launch_metadata is mine)
 print(len(triton.knobs.runtime.launch_enter_hook.calls))
@@ -165,22 +164,22 @@ def test_a_block_has_its_results_behind_it(tmp_path: Path) -> None:
     text = """
 from memmodel.triton import checked
 good[(1,)](x, y, 64, BLOCK=1)
-with checked(wait=120) as launches:
+with checked(wait=300) as launches:
     good[(1,)](x, y, 64, BLOCK=1)
     good[(1,)](x, y, 64, BLOCK=2)
 print(launches.results.table)
 launches.assert_clean()
-with checked(wait=120) as launches:
+with checked(wait=300) as launches:
     racy[(1,)](x, y, 64, BLOCK=64, num_warps=2)
 try: launches.assert_clean()
 except AssertionError as error: print("data-race" in str(error))
-with checked(wait=120) as launches: pass
+with checked(wait=300) as launches: pass
 try: launches.assert_clean()
 except AssertionError as error: print(error)
 with checked(wait=0) as launches: good[(1,)](x, y, 64, BLOCK=3)
 print([result.word for result in launches.results], launches.clean)
 try:
-    with checked(wait=120): raise ValueError("mine")
+    with checked(wait=300): raise ValueError("mine")
 except ValueError as error: print(error)
 """
     run = run_program(tmp_path, text)
