@@ -11,7 +11,7 @@ of them, nothing is with a stronger one. All others are judged for themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 
 from memmodel.kernel.mutate.mutants import (
@@ -28,6 +28,7 @@ from memmodel.kernel.mutate.mutations import REMOVED, Mutation, is_weaker, with_
 from memmodel.kernel.mutate.reasons import LaunchOrder
 from memmodel.kernel.mutate.same_run import SameRun
 from memmodel.kernel.mutate.together import largest
+from memmodel.kernel.order.verdict import KernelFinding
 
 Judged = Iterator[tuple[int, MutantResult]]
 MANY = 3
@@ -86,6 +87,8 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
     groups = work.base.exhaustive or not work.base.choices
     met = [number for number in numbers if reached(work, work.changes[number].instruction)]
     quiet = frozenset(_quiet(work, same, met))
+    unshown: list[int] = []
+    asked: list[int] = []
     for number in numbers:
         change = work.changes[number]
         if number not in met:
@@ -93,12 +96,21 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
             continue
         work.check_time()
         new = [] if number in quiet else same.new_findings(change)
-        new = work.runs.new_findings([change]) if new == [] else new
         if new:
-            yield number, MutantResult(change, *fate_of([finding.key for finding in new], work.base.known_keys))
+            yield number, _with(work, change, new)
+        else:
+            unshown.append(number)
+            asked += [number] if new == [] else []
+    silent = frozenset(_silent(work, same, asked))
+    for number in unshown:
+        change = work.changes[number]
+        work.check_time()
+        new = work.runs.new_findings([change]) if number in asked and number not in silent else []
+        if new:
+            yield number, _with(work, change, new)
         else:  # a change about which nothing is known yet would spoil the others
-            at_once = groups or work.runs.cover(change)
-            (left if at_once and new is not None and same.keeps_others(change) else alone).append(number)
+            at_once = (groups or work.runs.cover(change)) and number in asked
+            (left if at_once and same.keeps_others(change) else alone).append(number)
     rounds: dict[tuple[int, bool, bool], list[int]] = {}
     for _, of_instruction in groupby(left, key=lambda number: work.changes[number].instruction.number):
         for place, number in enumerate(of_instruction):  # readings are about proxies, mostly
@@ -123,17 +135,35 @@ def _only_waits(work: MutantWork, change: Mutation) -> bool:
     return change.what == REMOVED and work.runs.waits_in_all(change) and not work.runs.show([change])
 
 
+def _with(work: MutantWork, change: Mutation, new: Sequence[KernelFinding]) -> MutantResult:
+    """The result of a change with these new findings."""
+    return MutantResult(change, *fate_of([finding.key for finding in new], work.base.known_keys))
+
+
 def _quiet(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator[int]:
     """Changes of which the run shows nothing, since it shows nothing with all such changes of one opcode."""
+    for members in _alike(work, same, numbers):
+        work.check_time()
+        if len(members) > MANY and same.new_findings(*(work.changes[number] for number in members)) == []:
+            yield from members
+
+
+def _silent(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator[int]:
+    """Changes of which longer runs show nothing, since they show nothing with all such changes of one opcode."""
+    for members in _alike(work, same, numbers):
+        work.check_time()
+        if len(members) > 1 and not work.runs.new_findings([work.changes[number] for number in members]):
+            yield from members
+
+
+def _alike(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Collection[list[int]]:
+    """The same changes of one opcode, as far as what is wrong with one is with all."""
     alike: dict[tuple[str, ...], list[int]] = {}
     for number in numbers:
         change = work.changes[number]
         if same.keeps_others(change):
             alike.setdefault((change.what, *change.instruction.words), []).append(number)
-    for members in alike.values():
-        work.check_time()
-        if len(members) > MANY and same.new_findings(*(work.changes[number] for number in members)) == []:
-            yield from members
+    return alike.values()
 
 
 def _groups(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator[list[int]]:

@@ -27,6 +27,7 @@ from memmodel.kernel.mutate import mutants
 from memmodel.kernel.mutate.mutants import BROKEN, MutantFate, MutantWork, Noticed
 from memmodel.kernel.mutate.mutations import REMOVED, is_weaker, mutations
 from memmodel.kernel.mutate.same_run import SameRun
+from memmodel.kernel.mutate.same_runs import SameRuns
 from memmodel.kernel.mutate.shown import Shown
 from memmodel.kernel.mutate.table import MutationTable, mutation_table
 from memmodel.kernel.mutate.together import largest
@@ -122,6 +123,41 @@ bar.sync 0;
     ]
     opcodes = [[it.opcode for it in instructions] for instructions in changed]
     assert ["mov.pred"] * 3 in opcodes and ["mov.pred"] not in opcodes
+
+
+def test_longer_runs_are_asked_about_alike_changes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where another lane than the first is elected, more is executed: a write, which one of two barriers orders before
+    the read of the others. Where something shows of some, they are asked about one by one."""
+    body = """
+elect.sync _|%p1, 0xffffffff;
+setp.ne.s32 %p2, %r0, 0;
+and.pred %p1, %p1, %p2;
+fence.acq_rel.cta;
+@%p1 fence.mbarrier_init.release.cluster;
+@%p1 st.shared.u32 [%r2], 7;
+fence.acq_rel.cta;
+bar.sync 0;
+ld.shared.u32 %r5, [%r2];
+bar.sync 0;
+fence.acq_rel.cta;
+"""
+    asked: list[list[str]] = []
+    new_findings = SameRuns.new_findings
+    monkeypatch.setattr(
+        SameRuns,
+        "new_findings",
+        lambda runs, changes: (asked.append([it.instruction.opcode for it in changes]), new_findings(runs, changes))[1],
+    )
+    read = module(body)
+    table = mutation_table(read, entry(read), launch(32), MODEL, together=True)
+    kernel = judge_case(KernelCase(read, entry(read), launch(32), MODEL, CheckOptions(4)))
+    assert SameRuns(kernel, MODEL)._longer
+    for result in table.results:
+        verdict = judge(read, result.mutation.of(entry(read)), launch(32), MODEL)
+        assert (result.noticed in BROKEN) is bool(verdict.serious), result
+    assert [it.noticed is Noticed.FINDING for it in table.results] == [False, False, False, True, False, False]
+    fence, barrier = "fence.acq_rel.cta", "bar.sync"
+    assert asked[:4] == [[fence] * 3, [barrier] * 2, [barrier], [barrier]] and [fence] not in asked
 
 
 def test_of_weaker_forms_the_weakest_is_judged_first(monkeypatch: pytest.MonkeyPatch) -> None:
