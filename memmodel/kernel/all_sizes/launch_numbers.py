@@ -47,7 +47,7 @@ def number_of(entry: PtxFunction, launch: Launch, part: ParamPart) -> int | None
 
 
 def with_number(entry: PtxFunction, launch: Launch, part: ParamPart, number: int) -> Launch | None:
-    """The launch with another number there."""
+    """The launch with another number there; None where nothing says what the bytes before it are."""
     place = _place(entry, launch, part)
     if place is None:
         return None
@@ -60,6 +60,8 @@ def with_number(entry: PtxFunction, launch: Launch, part: ParamPart, number: int
         changed = param.model_copy(update={"fields": tuple(members)})
     elif param.type == "bytes":
         content = bytearray.fromhex(param.hex or "")
+        if len(content) < part.offset:
+            return None
         content[part.offset : part.offset + part.size] = number.to_bytes(part.size, "little")
         changed = param.model_copy(update={"hex": content.hex()})
     else:

@@ -52,6 +52,20 @@ def test_any_grid(between: str, answer: str) -> None:
     assert any_grid(TILE.format(between=between)).startswith(answer)
 
 
+@pytest.mark.parametrize(
+    "between",
+    [
+        pytest.param("st.shared.u32 [%r3], 0;\nld.shared.u32 %r23, [%r3];", id="at a place that all CTAs have"),
+        pytest.param(
+            ".local .align 4 .b8 l[4];\nst.local.u32 [l], 0;\nst.shared.u32 [%r3], %r20;\nld.local.u32 %r23, [l];",
+            id="beside one of the CTA in another space",
+        ),
+    ],
+)
+def test_a_number_that_all_ctas_keep_in_memory_moves_no_address(between: str) -> None:
+    assert any_grid(TILE.format(between=f"{between}\nadd.u32 %r22, %r22, %r23;")).startswith(YES)
+
+
 ONE = """
 mov.u32 %r20, %ctaid.x;
 mov.u32 %r22, %r20;

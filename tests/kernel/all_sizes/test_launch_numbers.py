@@ -7,7 +7,7 @@ from typing import Any
 
 from helpers.kernel.samples import HEAD, entry
 
-from memmodel.kernel.all_sizes.launch_numbers import number_of, pointers
+from memmodel.kernel.all_sizes.launch_numbers import number_of, pointers, with_number
 from memmodel.kernel.all_sizes.parameters import ParamPart
 from memmodel.kernel.launch import parse_launch
 from memmodel.ptx.module.reader import parse_module
@@ -52,6 +52,25 @@ def test_the_number_of_a_part_that_is_given_as_bytes() -> None:
     given = {"name": "s", "type": "bytes", "hex": "030000000000000000000000020000000500000007000000"}
     launch = parse_launch({**LAUNCH, "params": [*LAUNCH["params"][:2], given]})
     assert [number_of(k, launch, ParamPart("s", at, size)) for at, size in ((0, 8), (8, 8), (16, 4))] == [3, 2 << 32, 5]
+
+
+def test_a_launch_with_another_number_there() -> None:
+    """Behind bytes that nothing says, and in what is no parameter, there is none."""
+    k = entry(parse_module(Source("k.ptx", TEXT)))
+    unknown = {"name": "s", "type": "bytes"}
+    for params, part in (
+        (LAUNCH["params"], ParamPart("n", 0, 8)),
+        (LAUNCH["params"], ParamPart("s", 16, 4)),
+        ([*LAUNCH["params"][:2], unknown], ParamPart("s", 0, 8)),
+        ([*LAUNCH["params"][:2], {**unknown, "hex": 24 * "11"}], ParamPart("s", 16, 4)),
+    ):
+        changed = with_number(k, parse_launch({**LAUNCH, "params": params}), part, 258)
+        assert changed is not None
+        assert number_of(k, changed, part) == 258
+    for given, part in ((unknown, ParamPart("s", 16, 4)), (LAUNCH["params"][2], ParamPart("other", 0, 8))):
+        launch = parse_launch({**LAUNCH, "params": [*LAUNCH["params"][:2], given]})
+        assert with_number(k, launch, part, 258) is None
+    assert number_of(k, parse_launch(LAUNCH), ParamPart("other", 0, 8)) is None
 
 
 def test_parts_that_have_a_byte_in_common() -> None:
