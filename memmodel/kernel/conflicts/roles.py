@@ -172,7 +172,7 @@ def _signature(run: LaunchTrace, thread: TraceThread, chosen: Container[int], la
     return tuple([
         (
             event.at, labels.number(event.label), event.note,
-            None if event.source is None else _read_from(event, chosen, orders=orders),
+            None if event.source is None else _read_from(event, event.source, chosen, orders=orders),
             *(_parts(event) if event.signals else ()),
             *([_allocation(run, owner) for owner in event.owners] if event.owners else ()),
         )
@@ -185,12 +185,11 @@ def _orders(label: Label) -> bool:
     return isinstance(label, Fence) or (isinstance(label, Access) and label.sem in (Sem.ACQUIRE, Sem.RELEASE))
 
 
-def _read_from(event: TraceEvent, chosen: Container[int], *, orders: bool) -> Hashable:
+def _read_from(event: TraceEvent, source: TraceEvent, chosen: Container[int], *, orders: bool) -> Hashable:
     """The write that a read returned, if the run depends on the result. `orders`: an atomic operation orders accesses
     of its thread, so that it makes a difference which of two threads comes first.
     """
-    source = event.source
-    if source is None or event.at not in chosen or (is_atomic(event.label) and not orders):
+    if event.at not in chosen or (is_atomic(event.label) and not orders):
         return None
     return source.thread, source.order, source.at, source.first
 

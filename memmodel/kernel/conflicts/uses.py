@@ -106,7 +106,7 @@ class ConflictPair:
 
     def compare(self, left: Use, right: Use, left_value: int | None, right_value: int | None) -> None:
         """Compare two stores that touch the same bytes, by what each leaves there, if it is known."""
-        twin = None if left.issue is None or right.issue is None else left.issue.twin
+        twin = None if left.issue is None else left.issue.twin
         if twin is not None and right.issue is not None and twin == right.issue.twin and left.part == right.part:
             return
         if left_value is None or right_value is None:

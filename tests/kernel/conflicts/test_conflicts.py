@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 from helpers.examples import SEED, seeds
 from helpers.kernel.random_accesses import RandomKernel, random_kernel
-from helpers.kernel.samples import entry, judged, module
+from helpers.kernel.samples import entry, judged, launch, module
 
 from memmodel.base.labels import Access, Family, Label, Side, side_of
 from memmodel.cat.load import load_model
@@ -205,6 +205,27 @@ def test_accesses_meet_where_they_do_pair_by_pair(asynchronous: bool, seed: int)
         if (block, at + n) in touch.bytes
     }  # fmt: skip
     assert in_objects == {(use.at, at) for (_, at), (use, _) in all_conflicts.touching.items()}, kernel.body
+
+
+ADD = "atom.relaxed.cta.shared.add.u32 %r8, [s], 1;"
+
+
+@pytest.mark.parametrize(
+    ("body", "roles"),
+    [
+        (ADD, 1),
+        (f"{ADD}\nfence.acq_rel.cta;", 3),
+        (ADD.replace("relaxed", "acquire"), 3),
+        ("@%p0 st.volatile.shared.u32 [s], 1;\nbar.sync 0;\n@!%p0 ld.volatile.shared.u32 %r8, [s];", 2),
+    ],
+)
+def test_threads_are_told_apart_by_the_write_that_they_read(body: str, roles: int) -> None:
+    """Only where the run depends on it, and among atomic operations where their order orders other accesses."""
+    read = module(body)
+    run = run_launch(read, entry(read), launch(threads=3))
+    reads = {event.at for thread in run.threads for event in thread.events if event.source is not None}
+    assert len(set(Roles(run, reads).who)) == roles
+    assert len(set(Roles(run).who)) == 1 + ("@" in body)
 
 
 NUMBER = """mov.u32 %r10, %ctaid.x;
