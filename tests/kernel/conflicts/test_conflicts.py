@@ -207,6 +207,27 @@ def test_accesses_meet_where_they_do_pair_by_pair(asynchronous: bool, seed: int)
     assert in_objects == {(use.at, at) for (_, at), (use, _) in all_conflicts.touching.items()}, kernel.body
 
 
+@pytest.mark.parametrize("copied", [False, True])
+@pytest.mark.parametrize("at", [None, 0, 31])
+def test_stores_are_compared_at_all_bytes_where_the_same_threads_meet(at: int | None, *, copied: bool) -> None:
+    """Two warps store one number at each place but one, and a copy reads all of them or none."""
+    other = "" if at is None else f"setp.eq.s32 %p2, %r10, {at};\n@%p2 mov.u32 %r12, %r0;"
+    copy = """@%p0 cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r2], 128;
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;"""
+    body = f"""and.b32 %r10, %r0, 31;
+    shl.b32 %r11, %r10, 2;
+    add.s32 %r11, %r2, %r11;
+    mov.u32 %r12, 5;
+    {other}
+    st.shared.u32 [%r11], %r12;
+    fence.proxy.async.shared::cta;
+    bar.sync 0;
+    {copy if copied else ""}"""
+    rules = {finding.rule for finding in judged(body).findings}
+    assert ("data-race" in rules) is (at is not None) and rules
+
+
 ADD = "atom.relaxed.cta.shared.add.u32 %r8, [s], 1;"
 
 

@@ -46,7 +46,8 @@ USES = [
     ("changed before", {"first": replace("%p1") + RELEASE.format("%p1")}, set()),
     ("changed before, and not acquired", {"first": replace("%p1") + RELEASE.format("%p1"), "acquire": ""},
      {"data-race"}),
-    ("another one is changed", {"first": replace(at="%d1+128"), "acquire": ""}, MISSING),
+    ("the one behind it is changed", {"first": replace(at="%d1+128"), "acquire": ""}, MISSING),
+    ("the one before it is changed", {"first": replace(at="%d1+-128"), "acquire": ""}, MISSING),
     ("changed later", {"after": "bar.sync 0;\n" + replace("%p1")}, set()),
     ("changed later, and not acquired", {"after": "bar.sync 0;\n" + replace("%p1"), "acquire": ""}, MISSING),
     ("changed later by the same thread", {"after": replace(), "acquire": ""}, MISSING),
@@ -61,7 +62,7 @@ def test_maps_that_the_launch_gives(parts: dict[str, str], found: set[str]) -> N
     launch = parse_launch({
         "grid": [ctas, 1, 1], "block": [64, 1, 1],
         "params": [{"name": "p", "type": "ptr", "address": "0x100000000", "bytes": 65536}],
-        "tensormaps": [{"param": "p", "offset": at, **given} for at in (4096, 4224)],
+        "tensormaps": [{"param": "p", "offset": at, **given} for at in (3968, 4096, 4224)],
     })  # fmt: skip
     verdict = judge(read, entry(read), launch, load_model("ptx-9.4"))
     assert {one.rule for one in verdict.findings} == found, repr(verdict)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from helpers.kernel.samples import judged
+import pytest
+from helpers.kernel.samples import entry, judged, launch, module
+
+from memmodel.kernel.machine.run import run_launch
+from memmodel.kernel.order.judging import RunJudge
 
 TILES = """
 mov.u32 %r6, 0;
@@ -24,6 +28,16 @@ def test_a_race_names_two_threads() -> None:
     for race in races:
         first, second = race.sides
         assert (first.warp, first.lane) != (second.warp, second.lane)
+
+
+@pytest.mark.parametrize(
+    ("fences", "certain"),
+    [("fence.sc.cta;", False), ("@%p0 fence.sc.cta;", True), ("fence.acq_rel.cta;", True), ("", True)],
+)
+def test_the_order_of_fences_is_a_matter_of_chance_if_there_are_two(fences: str, *, certain: bool) -> None:
+    read = module(f"st.shared.u32 [%r3], 1;\n{fences}")
+    made = RunJudge(entry(read), run_launch(read, entry(read), launch(threads=2)))
+    assert made.is_certain(frozenset()) is certain
 
 
 STORED = """
