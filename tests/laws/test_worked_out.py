@@ -325,3 +325,26 @@ def test_an_object_of_no_arrivals_is_undefined() -> None:
         mbarrier.arrive.shared.b64 %s, [bar]; }
     thread P1 @ cta 0 { mbarrier.arrive.shared.b64 %s, [bar]; }"""
     assert "undefined-instruction" in judged(threads)
+
+
+# ---- a test of an mbarrier object before a release, and an arrival behind it -----------------------------------------
+
+TESTS_AND_RELEASES = """
+    mbarrier.test_wait.parity.acquire.cta.shared::cta.b64 %p, [bar], {parity};
+    selp.u32 %r0, 1, 0, %p;
+    st.release.gpu.global.u32 [flag], 1;"""
+
+ARRIVES_BEHIND = """
+    ld.acquire.gpu.global.u32 %r0, [flag];
+    setp.ne.u32 %q, %r0, 1;
+    @%q bra END;
+    mbarrier.arrive.release.cluster.shared::cluster.b64 _, [bar@cta0];
+    END:"""
+
+
+@pytest.mark.parametrize(("parity", "yields", "answer"), [(0, 1, NEVER), (1, 0, SOMETIMES)])
+def test_what_a_test_sees_of_an_arrival_behind_it(parity: int, yields: int, answer: Observation) -> None:
+    """Both see the first phase over. What yields 0 observes nothing: that allows more than PTX does (executions.md)."""
+    declared = ".shared .align 8 .b64 bar = mbarrier(1);\n.global .u32 flag = 0;"
+    question = f"P0:r0 == {yields} /\\ P1:r0 == 1"
+    assert answered(declared, question, TESTS_AND_RELEASES.format(parity=parity), ARRIVES_BEHIND) is answer

@@ -289,7 +289,8 @@ class OtherExecutions:
         # does not count: later decisions may demand it.
         fenced = any(ready.run.execution.relation("sync_fence"))
         surely_loaded = ready.waits_are_sure and not (judgement.findings or judgement.open or fenced)
-        search.note(run, ready.run.order(case.model, fences=False), surely_loaded=surely_loaded)
+        order, surely_waited = ready.run.order(case.model, fences=False), ready.waits_are_sure
+        search.note(run, order, surely_loaded=surely_loaded, surely_waited=surely_waited)
 
     def _weak(self, search: ReadsFrom, run: LaunchTrace, chosen: frozenset[int]) -> str:
         """Report what is wrong in a run that no schedule shows, if it is an execution; else why this is not known."""
@@ -327,7 +328,7 @@ class OtherExecutions:
             except Refused:
                 continue
             case.effort.events += len(run.execution.events)
-            flags = execution_of(case.model, run)
+            flags = None if other_reads.polls_older(trace) else execution_of(case.model, run)
             if flags is not None:
                 count += 1
                 self.report.add_findings(run, run.findings_shown(flags))

@@ -13,7 +13,7 @@ from math import comb
 from typing import NamedTuple
 
 from memmodel.isa.lowered import body_of
-from memmodel.kernel.executions.counters import strong_together
+from memmodel.kernel.executions.decisions import strong_together
 from memmodel.kernel.flow.dead_results import does_alike
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace

@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from memmodel.base.labels import Access, is_atomic, is_replicated
+from memmodel.base.labels import is_atomic
 from memmodel.isa.lowered import lowered
+from memmodel.kernel.executions.decisions import strong_together
 from memmodel.kernel.executions.polls import PolledWrite, Polls
 from memmodel.kernel.flow.known_values import Known
 from memmodel.kernel.order.last_writes import CausalOrder, commuting, is_integer
@@ -22,12 +23,10 @@ from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.program.arith import operation
 from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.vocabulary import Proxy, Scope
 
 MOST_SUMS, MOST_LAYERS = 4_096, 16
 """Values of a counter that are looked at, and layers of arrivals that may come before a loop ends."""
 
-WIDE = (Scope.GPU, Scope.SYS)
 Joined = Callable[[int, int], int]
 
 
@@ -281,23 +280,6 @@ def _sums(base: int, counts: Counter[int], joined: Joined) -> set[int] | None:
             if len(sums) > MOST_SUMS:
                 return None
     return sums
-
-
-def strong_together(arrivals: Sequence[TraceEvent], read: TraceEvent, run: LaunchTrace) -> bool:
-    """True if all arrivals and the read are morally strong with each other, in whatever order."""
-    events = [*arrivals, read]
-    labels = [event.label for event in events if isinstance(event.label, Access)]
-    if len(labels) < len(events) or any(event.issue is not None for event in events):
-        return False
-    if any(label.proxy is not Proxy.GENERIC or is_replicated(label) for label in labels):
-        return False
-    places = [run.threads[event.thread].place for event in events]
-    if len({place.cta_id for place in places}) == 1:
-        return True
-    if all(label.scope in WIDE for label in labels):
-        return True
-    same = len({place.cluster for place in places}) == 1 and places[0].cluster is not None
-    return same and all(label.scope in (*WIDE, Scope.CLUSTER) for label in labels)
 
 
 def observe(loops_: Iterable[CounterLoop], seen: Callable[[CounterLoop], Sequence[TraceEvent]]) -> None:

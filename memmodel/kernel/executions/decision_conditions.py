@@ -14,7 +14,7 @@ from memmodel.isa.lowered import body_of
 from memmodel.kernel.executions.consistent import one_place, weak_writes
 from memmodel.kernel.executions.decisions import Place, place_of
 from memmodel.kernel.executions.dependence import flows, only_values
-from memmodel.kernel.executions.early_writes import all_dependent, by_others
+from memmodel.kernel.executions.early_writes import all_dependent, all_synchronized, by_others
 from memmodel.kernel.executions.followers import Followers
 from memmodel.kernel.order.last_writes import CausalOrder
 from memmodel.kernel.trace.accesses import WeakAccess
@@ -73,12 +73,29 @@ class DecisionConditions:
         if len(words) > 1:
             writes = [event for place in words for event in accesses[place] if side_of(event.label) is Side.WRITE]
             numbers = frozenset(write.at for write in writes)
-            for at in sorted({read.at for read in (*reads, *waits)}):
-                if not self._all_dependent(at, numbers):
-                    return f"a later write may be performed before {body[at].at_line}"
+            early = [
+                at for at in sorted({read.at for read in (*reads, *waits)}) if not self._all_dependent(at, numbers)
+            ]
+            if early and not self._kept_behind(run, [*reads, *waits], writes, accesses):
+                return f"a later write may be performed before {body[early[0]].at_line}"
             if by_others(run, (*reads, *waits), writes):
                 return "a thread writes such a word after another thread of its cluster has decided"
         return ""
+
+    def _kept_behind(
+        self, run: LaunchTrace, reads: Sequence[TraceEvent], writes: Sequence[TraceEvent],
+        accesses: Mapping[Place, Sequence[TraceEvent]],
+    ) -> bool:  # fmt: skip
+        """True if fences keep all these writes behind the reads before them; they do where all accesses to the words
+        are morally strong with each other.
+        """
+        by_word = {place_of(read): read for read in reads}
+        wide = _wide(run, [access for place in by_word for access in accesses[place]])
+        strong = all(
+            one_place(run, read) and not weak_writes(run, read) and _in_scope(run, accesses[place])
+            for place, read in by_word.items()
+        )
+        return strong and all_synchronized(body_of(self.entry), reads, writes, wide)
 
     def _deciding_weak_load(self, run: LaunchTrace) -> int | None:
         """The number of an instruction with a weak read of what other threads write, if it may decide what threads do:
@@ -111,6 +128,12 @@ def barriers_order_writes(
 
 def _in_scope(run: LaunchTrace, accesses: Sequence[TraceEvent]) -> bool:
     """True if the scope of each access includes the threads of all of them."""
+    wide = _wide(run, accesses)
+    return all(isinstance(access.label, Access) and access.label.scope in wide for access in accesses)
+
+
+def _wide(run: LaunchTrace, accesses: Sequence[TraceEvent]) -> tuple[Scope, ...]:
+    """The scopes that include the threads of all these accesses."""
     places = [run.threads[access.thread].place for access in accesses]
     least = Scope.CTA
     if len({place.cta_id for place in places}) > 1:
@@ -119,8 +142,7 @@ def _in_scope(run: LaunchTrace, accesses: Sequence[TraceEvent]) -> bool:
         least = Scope.GPU
     if len({place.gpu for place in places}) > 1:
         least = Scope.SYS
-    wide = SCOPES[SCOPES.index(least) :]
-    return all(isinstance(access.label, Access) and access.label.scope in wide for access in accesses)
+    return SCOPES[SCOPES.index(least) :]
 
 
 def load_of_several_writers(run: LaunchTrace) -> int | None:

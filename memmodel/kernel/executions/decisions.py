@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from memmodel.base.labels import Fence, ProxyFence, Side, side_of
+from memmodel.base.labels import Access, Fence, ProxyFence, Side, is_replicated, side_of
 from memmodel.kernel.machine.choices.schedule import AccessKey, ChosenRead
 from memmodel.kernel.machine.choices.scripted_reads import NOT_COUNTED, counted_write
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace, TermsOf
 from memmodel.kernel.trace.left_out import leave_out
 from memmodel.program.fields import NOTHING, Bits
+from memmodel.ptx.vocabulary import Proxy, Scope
 
+WIDE = (Scope.GPU, Scope.SYS)
 Place = tuple[object, int]
 """A block, and the first byte of a word in it."""
 
@@ -113,3 +115,20 @@ def returns_older(run: LaunchTrace) -> list[tuple[TraceEvent, TraceEvent | None]
         elif id(event) in chosen and event.source is not last.get(place_of(event)):
             older.append((event, event.source))
     return older
+
+
+def strong_together(arrivals: Sequence[TraceEvent], read: TraceEvent, run: LaunchTrace) -> bool:
+    """True if all arrivals and the read are morally strong with each other, in whatever order."""
+    events = [*arrivals, read]
+    labels = [event.label for event in events if isinstance(event.label, Access)]
+    if len(labels) < len(events) or any(event.issue is not None for event in events):
+        return False
+    if any(label.proxy is not Proxy.GENERIC or is_replicated(label) for label in labels):
+        return False
+    places = [run.threads[event.thread].place for event in events]
+    if len({place.cta_id for place in places}) == 1:
+        return True
+    if all(label.scope in WIDE for label in labels):
+        return True
+    same = len({place.cluster for place in places}) == 1 and places[0].cluster is not None
+    return same and all(label.scope in (*WIDE, Scope.CLUSTER) for label in labels)

@@ -1,18 +1,26 @@
-"""Writes that may be performed before a read that precedes them, because nothing in the text makes them depend on it.
+"""Writes that may be performed before a read that precedes them: nothing in the text makes them depend on it, and no
+fence is between.
 
-In: the instructions of a function. Out: `all_dependent`; `by_others`. A write depends on a read through its operands
-and its guard, and where a branch on what was read may skip it, or leads back to the read: these are the dependencies
-of No-Thin-Air.
+In: the instructions of a function, reads and writes of a run. Out: `all_dependent`, `all_synchronized`, `by_others`. A
+write depends on a read through its operands and its guard, and where a branch on what was read may skip it, or leads
+back to the read: these are the dependencies of No-Thin-Air. Source of `all_synchronized`: docs/kernels-theorem.md,
+"Circles that fences exclude".
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Container, Sequence
 
 from memmodel.base import graphs
-from memmodel.isa.lowered import Body
+from memmodel.base.labels import Access, Family, Fence
+from memmodel.isa.lowered import Body, LoweredInstruction
+from memmodel.kernel.executions.decisions import Place, place_of
+from memmodel.kernel.flow.paths import reached
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.program.ops import Emit
+from memmodel.ptx.vocabulary import Scope, Sem
 
 MOST_STATES = 20_000
 """Instructions with registers that are looked at for dependencies."""
@@ -67,6 +75,55 @@ def _may_be_skipped(body: Body, branch: int, write: int, read: int) -> bool:
         if read in reached or any(ends(at) for at in reached if at != write):
             return True
     return False
+
+
+def all_synchronized(
+    body: Body, reads: Sequence[TraceEvent], writes: Sequence[TraceEvent], wide: Container[Scope]
+) -> bool:
+    """True if reads do not depend in a circle on writes behind them, since fences keep these behind. `wide`: the scopes
+    that include all threads that execute these accesses.
+
+    On each path from a read to a write there is a fence, or the read acquires and the write releases. One word is an
+    exception: no fence has to be between an access to it and the next one, and a release is enough before writes to
+    other words.
+    """
+    if any(does.calls or does.jumps_by_table for does in body):
+        return False
+    read_at, written_at = defaultdict[int, list[TraceEvent]](list), defaultdict[int, list[TraceEvent]](list)
+    for event, by_instruction in [*((read, read_at) for read in reads), *((write, written_at) for write in writes)]:
+        by_instruction[event.at].append(event)
+    unfenced = [
+        (read_at[at], written_at[later])
+        for at in read_at
+        for later in reached(body, body[at].follows, lambda does: not _is_fence(does, wide)) & written_at.keys()
+    ]
+
+    def kept_behind(first: list[TraceEvent], later: list[TraceEvent], word: Place) -> bool:
+        releases = all(_has(write, Sem.RELEASE) for write in later)
+        if all(place_of(read) == word for read in first):
+            return releases or all(place_of(write) == word for write in later)
+        return releases and all(_has(read, Sem.ACQUIRE) for read in first)
+
+    no_red = {place_of(read) for read in reads if _is_red(read)}
+    words = {place_of(event) for event in (*reads, *writes)}
+    return any(no_red <= {word} and all(kept_behind(first, later, word) for first, later in unfenced) for word in words)
+
+
+def _is_fence(does: LoweredInstruction, wide: Container[Scope]) -> bool:
+    """True for an instruction that a thread cannot skip, and that releases and acquires all memory."""
+    labels = [op.label for op in does.ops if isinstance(op, Emit) and isinstance(op.label, Fence)]
+    return does.instruction.guard is None and any(
+        label.sem in (Sem.ACQ_REL, Sem.SC) and label.covers is None and label.scope in wide for label in labels
+    )
+
+
+def _has(access: TraceEvent, sem: Sem) -> bool:
+    return isinstance(access.label, Access) and access.label.sem is sem
+
+
+def _is_red(read: TraceEvent) -> bool:
+    """True for the read of a `red`: it is no part of an acquire pattern."""
+    return isinstance(read.label, Access) and read.label.family is Family.RED
 
 
 def by_others(run: LaunchTrace, reads: Sequence[TraceEvent], writes: Sequence[TraceEvent]) -> bool:

@@ -17,11 +17,14 @@ from typing import NamedTuple
 from memmodel.base.labels import Side, is_atomic, side_of
 from memmodel.base.rows import Rows
 from memmodel.isa.lowered import body_of
+from memmodel.kernel.executions.decisions import returns_older
 from memmodel.kernel.executions.dependence import dependent
+from memmodel.kernel.flow.paths import reached
 from memmodel.kernel.machine.choices.schedule import ChosenRead, Schedule
 from memmodel.kernel.machine.choices.scripted_reads import LeadsBack
 from memmodel.kernel.order.graph import Graph
 from memmodel.kernel.trace.events import TraceEvent
+from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.program.fields import NOTHING
 from memmodel.ptx.module.syntax import PtxFunction
 
@@ -102,6 +105,21 @@ class OtherReads:
         if other not in self._seen:
             self._seen.add(other)
             heapq.heappush(self._waiting, _Other(rank, len(self._seen), other))
+
+    def polls_older(self, run: LaunchTrace) -> bool:
+        """True if a thread waits for ever in a loop that reads a write which is not the last one: no execution hangs
+        so, since such a read returns the last one eventually.
+        """
+        older = {id(read) for read, _ in returns_older(run)}
+        body = body_of(self._entry)
+        for lanes in run.stuck if older else ():
+            behind = reached(body, body[lanes.at].follows, lambda does: True)
+            loop = {at for at in behind if lanes.at in reached(body, body[at].follows, lambda does: True)}
+            for thread in lanes.threads:
+                last = {event.at: event for event in run.threads[thread].events if event.at in loop | {lanes.at}}
+                if any(id(event) in older for event in last.values()):
+                    return True
+        return False
 
     def next(self) -> Iterator[Schedule]:
         """The schedules, as long as there are any."""

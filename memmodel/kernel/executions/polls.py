@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from memmodel.base.labels import Label, Side, is_atomic, side_of
 from memmodel.isa.lowered import body_of
+from memmodel.kernel.executions.decisions import strong_together
 from memmodel.kernel.flow.known_values import Known
 from memmodel.kernel.flow.rounds import ends_alike, reads_again, reads_vector_again
 from memmodel.kernel.launch import Launch
@@ -131,7 +132,7 @@ class Polls:
                     polled.clear()
                 else:
                     event.source = None
-        return turns
+        return _with_seen(turns, run)
 
     def _stay(self, waits: Iterable[tuple[TraceEvent, object]]) -> bool:
         """True if some thread is still in its loop at the end of the run: nothing says how that loop ends."""
@@ -231,7 +232,8 @@ def element_register(entry: PtxFunction, read: TraceEvent) -> int | None:
 class Turn(NamedTuple):
     """A loop that ended. `reads`: the last one ended it. `write`: what that read from. `writes`: all writes to the word
     but the initial one, with how each computes its value. `rivals`: the other writes that would have ended the loop.
-    `again`: those of the writes that would have been as good.
+    `again`: those of the writes that would have been as good. `seen`: the write with which the thread's loop before,
+    around a load of the same word, ended; this one reads none before it.
     """
 
     reads: tuple[TraceEvent, ...]
@@ -239,6 +241,7 @@ class Turn(NamedTuple):
     writes: Mapping[TraceEvent | WeakAccess, Hashable]
     rivals: tuple[Written, ...]
     again: tuple[TraceEvent, ...] = ()
+    seen: TraceEvent | None = None
 
     def sure(self, order: CausalOrder) -> bool:
         """True if the loop ends with this write in every execution. Then each rival comes after the loop, or another
@@ -252,8 +255,12 @@ class Turn(NamedTuple):
             return write is not None and self.write is not None and order.before(write, self.write)
 
         def overwritten(write: Written) -> bool:
-            over = (after for after in self.writes if after is not write and order.ahead(after, self.reads[0]))
-            return any(write is None or order.before(write, after) for after in over)
+            return any(
+                (after is self.seen or order.ahead(after, self.reads[0]))
+                and (write is None or order.before(write, after))
+                for after in self.writes
+                if after is not write
+            )
 
         as_good = {self.write, *self.again, *rivals}
         others = (write for write in self.writes if write not in as_good)
@@ -293,6 +300,21 @@ class Turn(NamedTuple):
 def sure(turns: dict[int, list[Turn]], order: CausalOrder) -> frozenset[int]:
     """The loads of which every loop ends with the same write in every execution."""
     return frozenset(load for load, loops in turns.items() if all(turn.sure(order) for turn in loops))
+
+
+def _with_seen(turns: dict[int, list[Turn]], run: LaunchTrace) -> dict[int, list[Turn]]:
+    """Loops with the write that their thread had seen by the loop before: what is morally strong is observed."""
+    latest, seen = dict[object, Turn](), dict[TraceEvent, TraceEvent]()
+    ended = (turn for loops in turns.values() for turn in loops)
+    for turn in sorted(ended, key=lambda turn: turn.reads[0].order or 0):
+        first = turn.reads[0]
+        word = first.thread, first.block, first.first, first.size
+        before = latest.get(word)
+        if before is not None and isinstance(before.write, TraceEvent):
+            observed = strong_together([before.write, *before.again], before.reads[-1], run)
+            seen |= {first: before.write} if observed else {}
+        latest[word] = turn
+    return {number: [turn._replace(seen=seen.get(turn.reads[0])) for turn in loops] for number, loops in turns.items()}
 
 
 def _numbers(values: Iterable[int | None]) -> list[int] | None:

@@ -130,10 +130,13 @@ class ReadsFrom:
         )
         return sorted(reads, key=lambda read: read.time)
 
-    def note(self, run: LaunchTrace, order: CausalOrder, *, surely_loaded: bool = True) -> None:
+    def note(
+        self, run: LaunchTrace, order: CausalOrder, *, surely_loaded: bool = True, surely_waited: bool = True
+    ) -> None:  # fmt: skip
         """Queue the scripts in which one decision of a run is another one. `order`: what precedes what by the decisions
         before it. An order of fence.sc that decisions demand is none of these: they may be those that are decided anew.
-        `surely_loaded`: weak loads return what they do in every execution with these decisions.
+        `surely_loaded`, `surely_waited`: weak loads, and waits, return what they do in every execution with these
+        decisions.
         """
         reads, accesses = self.reads(run), strong_accesses(run)
         waits = [event for events in accesses.values() for event in events if event.at in self.waits]
@@ -159,7 +162,8 @@ class ReadsFrom:
                 earlier_writes[place] = _earlier(accesses[place], order)
                 next_writes[place] = _next(accesses[place])
             earlier, following = earlier_writes[place], next_writes[place]
-            overwritten = _overwritten(read, accesses[place], decided, later, earlier, following, order)
+            known = same_sources if surely_waited else decided
+            overwritten = _overwritten(read, accesses[place], known, later, earlier, following, order)
             excluded = later | overwritten
             for write in self._other_writes(run, reads, read, accesses[place]):
                 identity = None if write is None else id(write)
@@ -436,7 +440,7 @@ def _overwritten(
     earlier: Mapping[int, list[TraceEvent]], following: Mapping[int | None, TraceEvent], order: CausalOrder,
 ) -> set[int | None]:  # fmt: skip
     """The writes to a place, by their identity (None: what was there first), that a read cannot return: it, or a read
-    before it in its thread, returns a later one. `decided`: the reads whose sources are decided. What is left undecided
+    before it in its thread, returns a later one. `decided`: the reads whose sources are known. What is left undecided
     when the read is (`later`) does not count. Before a write are those of `earlier`, and those that come right after
     one of them (`following`).
     """

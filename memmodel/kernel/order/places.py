@@ -31,6 +31,7 @@ class Places:
     def __init__(self, run: LaunchTrace, roles: Roles, graph: Graph, body: tuple[PtxInstruction, ...]) -> None:
         self._run, self._roles, self._graph, self._body = run, roles, graph, body
         self._visited: dict[tuple[int, int], Visits] = {}
+        self._rings: dict[tuple[int, int, Block | None, bool], list[int]] = {}
 
     def of(self, first: int, second: int) -> tuple[FindingPlace, ...]:
         """The two ends of a finding, or its only one. An event stands for accesses of equal threads to many bytes: if
@@ -82,17 +83,29 @@ class Places:
     def _stage(self, number: int) -> int:
         """The place in a ring that an access or an operation on an object is about, from 0; -1 if there is no ring."""
         origin, use = self._graph.origins[number], self._graph.origins[number].use
-        if use is not None and use.event is None:
+        weak = use is not None and use.event is None
+        if use is not None and weak:
             block, first = (use.parts[0].block, use.parts[0].first) if use.parts else (None, -1)
-            visits = self._visits(origin.thread, origin.at)[1]
         else:
             event = self._graph.events.get(number)
             block, first = (None, -1) if event is None else (event.block, event.first)
-            events = self._run.threads[origin.thread].events
-            visits = Counter((event.block, event.first) for event in events if event.at == origin.at)
-        places = Counter({at: count for (where, at), count in visits.items() if where is block is not None})
-        comes_back = 1 < len(places) <= STAGES and places.total() > len(places)
-        return sorted(places).index(first) if comes_back and first in places else -1
+        stages = self._stages(origin.thread, origin.at, block, weak)
+        return stages.index(first) if first in stages else -1
+
+    def _stages(self, thread: int, at: int, block: Block | None, weak: bool) -> list[int]:
+        """The stages of the ring round which a thread walks with an instruction: their places in a block. `weak`: by
+        its weak accesses."""
+        key = thread, at, block, weak
+        if key not in self._rings:
+            if weak:
+                visits = self._visits(thread, at)[1]
+            else:
+                events = self._run.threads[thread].events
+                visits = Counter((event.block, event.first) for event in events if event.at == at)
+            places = {first: count for (where, first), count in visits.items() if where is block is not None}
+            comes_back = 1 < len(places) <= STAGES and sum(places.values()) > len(places)
+            self._rings[key] = sorted(places) if comes_back else []
+        return self._rings[key]
 
     @cached_property
     def _weak_by_instruction(self) -> dict[int, list[WeakAccess | LaneAccesses]]:
@@ -111,8 +124,10 @@ class Places:
             for accesses in self._weak_by_instruction.get(at, ()):
                 if isinstance(accesses, WeakAccess):
                     made = [accesses] if accesses.thread == thread else []
-                else:
+                elif thread in accesses.threads:
                     made = [accesses.access(lane) for lane, by in enumerate(accesses.threads) if by == thread]
+                else:
+                    continue
                 epochs.update([access.epoch for access in made])
                 firsts.update([(access.block, access.first) for access in made])
         return known
