@@ -70,7 +70,7 @@ def statements(tree: ast.AST) -> Iterator[ast.AST]:
     left = [tree]
     while left:
         node = left.pop()
-        types_only = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        types_only = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
         inside = node.orelse if types_only else ast.iter_child_nodes(node)
         below = [child for child in inside if isinstance(child, BLOCKS)]
         yield from below

@@ -21,6 +21,7 @@ GEMM = ROOT / "docs" / "examples" / "kernels" / "gemm_sm100"
 NAMES = {f"{decision.number}-{side.name}": side for decision in decisions() for side in decision.readings}
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_one_reading_by_either_name_is_the_same_model(name: str) -> None:
     alone, added = load_model(f"readings/{name}"), load_model(f"{PLAIN}+{name}")

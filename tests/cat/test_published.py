@@ -203,6 +203,7 @@ FORBIDDEN = {
 """What each model forbids; it lets the other tests through."""
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", FORBIDDEN)
 def test_a_model_of_another_architecture_judges_ptx_tests(name: str, engine: str) -> None:

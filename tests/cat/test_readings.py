@@ -118,6 +118,7 @@ def test_the_pages_list_what_the_cat_files_say(page, made):
     assert path.read_text() == wanted, "MEMMODEL_REWRITE=1 brings the page up to date"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", api.reading_models()[1:])
 def test_every_reading_is_told_apart_by_a_shipped_test(name):
     """D19 and D20 are about lanes of a warp, which tests of kernels tell apart (kernel/machine/test_engines.py and

@@ -73,6 +73,7 @@ def bad(request, tmp_path, monkeypatch):
     return name
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("command", [*TEST_COMMANDS, *(f"model of {name}" for name in MODEL_COMMANDS)])
 def test_every_command_refuses_it_with_its_place(bad, capsys, command):
     said = TEST_COMMANDS.get(command) or MODEL_COMMANDS[command.removeprefix("model of ")]

@@ -131,6 +131,7 @@ HOSTILE: dict[str, bytes] = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("command", ["check", "outcomes", "draw", "fmt"])
 @pytest.mark.parametrize("name", HOSTILE)
 def test_what_is_no_test_is_refused(name: str, command: str, run, tmp_path) -> None:

@@ -54,6 +54,7 @@ def test_the_pages_have_their_tables() -> None:
     assert len(cells(HAND_OVERS)) >= 50 and len(cells(SCOPES)) >= 100 and len(refused()) >= 20
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("path", "word"), CELLS)
 def test_a_cell_gives_the_verdict_shown(path: str, word: str) -> None:
     by_default = [case for case in cases([path]) if case.model == DEFAULT]

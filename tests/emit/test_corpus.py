@@ -42,6 +42,7 @@ def outcome(path: Path, assembler: Assembler) -> str | None:
         return error.render()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_every_block_of_ptx_assembles(folder: str) -> None:
     try:

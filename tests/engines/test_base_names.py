@@ -216,6 +216,7 @@ def test_every_name_holds_something_somewhere() -> None:
     assert set(NAMES) - held == set(NOTHING)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", [*SHIPPED, *OTHERS])
 def test_what_executions_decide_is_the_same_over_all_of_them(name: str) -> None:
     steps = lowered(name)

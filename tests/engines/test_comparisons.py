@@ -27,6 +27,7 @@ exists ({left} {compared} {right})
 """
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("compared", ["<", "<=", ">", ">=", "==", "!="])
 def test_engines_agree_on_a_comparison(compared: str) -> None:
     for left, right in (("P0:a", "P1:a"), ("x", "P2:a"), ("P1:c", "4"), ("5", "x")):

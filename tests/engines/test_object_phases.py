@@ -48,6 +48,7 @@ TESTS = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", TESTS)
 def test_sums_over_phases_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
@@ -76,6 +77,7 @@ NOINC = "cp.async.mbarrier.arrive.noinc.shared.b64 [bar];"
 RAISE = "cp.async.mbarrier.arrive.shared.b64 [bar];"
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("size", [1, 2])
 @pytest.mark.parametrize(
     "threads",

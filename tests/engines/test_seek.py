@@ -18,6 +18,7 @@ MODEL = api.load("ptx-9.4")
 NAMES = ("async/proxy/A4", "async/honest/H6-wrong-parity", "async/tcgen05/T5-no-fence", "bytes/B10-flag-first")
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_flag_and_an_outcome_are_found_where_they_are(name: str) -> None:
     steps = api.lowered(Source.read(str(SHIPPED / f"{name}.litmus")))
@@ -52,6 +53,7 @@ def test_a_glance_begins_with_what_it_saw_last() -> None:
     assert glance.at("no test") is None
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", ["async/proxy/A2", "async/honest/H6", "async/tcgen05/T5-no-fence"])
 def test_what_was_begun_is_answered_as_if_it_was_not(name: str) -> None:
     """The formulas of a test in which nothing was found are taken once, by that test alone."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 
 from helpers.places import ROOT
@@ -86,6 +87,7 @@ def rows_of(name: str) -> dict[str, Row]:
     return rows if own is None else {own: HEADS[own], **rows}
 
 
+@cache
 def status(name: str) -> str:
     """Who has an instruction."""
     rows = rows_of(name).values()
@@ -125,6 +127,7 @@ def _has(head: str, row: Row, parts: Iterable[str], *, modules: bool) -> bool:
     return {*parts} <= (words - columns) | {*head.split(".")}
 
 
+@cache
 def statuses(mnemonic: Mnemonic) -> dict[str, str]:
     """Who has each word of an instruction; none of one that nobody has."""
     if status(mnemonic.name) not in (BOTH, KERNELS):

@@ -95,6 +95,7 @@ def test_a_table_answers_alike_in_blocks(path: Path) -> None:
     assert seen(ask(again)) == seen(ask(test))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("folder", sorted({path.parent for path in SUITE.rglob("*.litmus")}), ids=lambda p: p.name)
 def test_blocks_are_the_same_program_in_a_table(folder: Path) -> None:
     """The same steps at the same labels over the same variables: nothing is left that an engine could tell apart."""

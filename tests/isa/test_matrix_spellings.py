@@ -64,6 +64,7 @@ def test_a_row_has_the_spellings_of_its_page(head: str) -> None:
     assert spellings(head) == taken
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("head", ROWS)
 def test_a_module_may_write_these_and_no_others(head: str) -> None:
     assert all(isinstance(spelling_of(spelling), Spelling) for spelling in spellings(head))

@@ -129,6 +129,7 @@ IN = {
 PEER = "thread P1 @ cta 1, cluster 0, gpu 0 { st.global.u32 [x], 0; }"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", ["sa", "sa@cta1", "x", "k", "n"])
 @pytest.mark.parametrize("space", IN)
 def test_the_window_of_an_address(space: str, name: str) -> None:

@@ -54,12 +54,14 @@ def test_every_example_is_here() -> None:
         assert json.loads(path.read_text(encoding="utf-8"))["kernel"]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_right_kernel(name: str) -> None:
     found = verdict(name)
     assert found.word == CASES[name], (found.findings, found.open)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_broken_kernel(name: str) -> None:
     found = verdict(f"{name}-broken")

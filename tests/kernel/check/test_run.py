@@ -489,6 +489,7 @@ E:
 """What a flag that another CTA sets decides."""
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("side", "word", "assumed"),
     [
@@ -531,6 +532,7 @@ def test_the_flags_are_those_of_the_referee(body: str) -> None:
     assert flags.relation("happens") == judged_by_referee.relation("happens")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("body", BODIES[:3])
 def test_readings_take_over_what_they_define_alike(body: str) -> None:
     read = module(body)
@@ -556,6 +558,7 @@ mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r4], 0;
 """A tile is read and overwritten, with no proxy fence between."""
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("body", [*BODIES[3:6], RELOAD])
 def test_what_readings_change_is_found_without_asking_them(body: str) -> None:
     read = module(body)
@@ -572,6 +575,7 @@ def test_what_readings_change_is_found_without_asking_them(body: str) -> None:
             assert not said or name in possible[first is theirs]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("known", [None, {}])
 @pytest.mark.parametrize("body", [*BODIES, RELOAD])
 def test_findings_of_readings_follow_from_what_they_report(

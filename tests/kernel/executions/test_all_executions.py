@@ -235,6 +235,7 @@ def threads_of(body: str) -> int:
 ADD, REDUCE = "atom.relaxed.gpu.global.add.u32 %r21,", "red.relaxed.gpu.global.add.u32"
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("body", "ctas", "executions"),
     [
@@ -305,6 +306,7 @@ def test_a_barrier_of_two_phases() -> None:
     assert "data-race" in {finding.rule for finding in meets("relaxed").findings}
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("body", "ctas", "rule"),
     [
@@ -345,6 +347,7 @@ WRITES_IF = "setp.eq.u32 %p4, %r21, {};\n@%p4 st.global.u32 [%d0+64], 2;\n"
 FIRST = "st.global.u32 [%d0+64], 1;\n"
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("body", "word", "executions"),
     [
@@ -394,6 +397,7 @@ OUT:"""
 COUNT = "atom.relaxed.gpu.global.add.u32 %r30, [%d0+4], 1;\n"
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("body", "words"),
     [
@@ -508,6 +512,7 @@ COUNTED = ["atom.relaxed.gpu.global.add.u32 %r22, [x], 1;"]
 UNTIL = ["P: ld.relaxed.gpu.global.u32 %r21, [x];", "setp.lt.u32 %p5, %r21, 1;", "@%p5 bra P;"]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("other", "more", "word", "executions"),
     [
@@ -535,6 +540,7 @@ def peterson(who: int, first: str = "fence.sc.gpu;", second: str = "fence.sc.gpu
     return [*wants, *entered, *waits, "ld.global.u32 %r22, [d];", "st.global.u32 [d], %r22;", store]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("fences", "words"),
     [

@@ -215,6 +215,7 @@ END:
 """A latch: all threads of some warps count down, each after it has written a word."""
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("sem", "found"), [("release", set()), ("relaxed", {"data-race"})])
 def test_one_comes_after_all_operations_that_others_left(sem: str, found: set[str]) -> None:
     body = LATCH.replace("COUNT", "96").replace("SEM", sem)
@@ -239,6 +240,7 @@ END:
 """
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("scope", "found"), [("gpu", set()), ("cta", {"data-race"})])
 def test_operations_of_many_ctas(scope: str, found: set[str]) -> None:
     verdict = judged(COUNTED.replace("SCOPE", scope), threads=32, ctas=4, init="zero")

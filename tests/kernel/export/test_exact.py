@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers.examples import SEED, seeds
+from helpers.examples import SEED, seeds, share
 from helpers.kernel import exact, one_text
 from helpers.kernel.random_mutants import unwritten
 
@@ -27,12 +27,16 @@ CHOSEN = {
 SAMPLE = {"loop": 2, "more": 1, "cluster": 2, "one-text": 24, "later": 6, "odd": 4, "fences": 3}
 """So many more of a kind."""
 
+SHARES = {"mutant": 2, "one-text": 3}
+"""One in so many of a kind, others each day: these take the longest."""
+
 
 @pytest.mark.generated
 @pytest.mark.parametrize("kind", sorted({*CHOSEN, *SAMPLE}))
 def test_a_kernel_is_clean_where_the_exact_engines_find_nothing(kind: str, tmp_path: Path) -> None:
-    chosen = (FIRST + number for number in CHOSEN.get(kind, ()))
-    for seed in (*chosen, *seeds(SAMPLE.get(kind, 0 if SEED == 0 else 4))):
+    chosen = [FIRST + number for number in CHOSEN.get(kind, ())]
+    more = seeds(SAMPLE.get(kind, 0 if SEED == 0 else 4))
+    for seed in (*share(chosen, SHARES.get(kind, 1)), *share(more, SHARES.get(kind, 1))):
         text = exact.KINDS[kind](seed)
         found = exact.judged(text, tmp_path)
         assert found.answer not in exact.WRONG, f"{found}\n{text}"

@@ -61,6 +61,7 @@ def test_random_tests_find_the_same_on_both_roads() -> None:
     assert not found and counts["same"] > 0.9 * sum(counts.values())
 
 
+@pytest.mark.share(3)
 @pytest.mark.generated
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_waits_find_the_same_on_both_roads(kind: str) -> None:
@@ -125,6 +126,7 @@ SPREAD = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("first", SPREAD.values(), ids=SPREAD.keys())
 def test_warps_of_a_group_have_what_the_first_one_got(first: str, tmp_path: Path) -> None:
     test = tmp_path / "group.litmus"

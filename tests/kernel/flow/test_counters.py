@@ -307,6 +307,7 @@ setp.eq.u32 %p1, %r10, 64;
 """A sum is looked at behind a barrier, as a histogram does that adds up the bins that are not empty."""
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("made", "word"),
     [

@@ -271,6 +271,7 @@ X:"""
 RELEASE = "st.release.gpu.u32 [%d0], 0;"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("operation", "operands", "until", "after", "word"),
     [
@@ -326,6 +327,7 @@ DONE:
 """
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("step", "word"), [("", "clean"), ("xor.b64 %d3, %d3, 8;", "findings"), ("add.s64 %d3, %d3, 8;", "findings")]
 )

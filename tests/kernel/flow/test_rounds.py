@@ -32,6 +32,7 @@ USUAL = {
 }  # fmt: skip
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("change", "word"),
     [
@@ -103,6 +104,7 @@ FULL = {
 }  # fmt: skip
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("change", "ctas", "word"),
     [

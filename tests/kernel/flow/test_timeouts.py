@@ -38,6 +38,7 @@ ld.param.b32 %r10, [c]; }"""
 BEFORE = ".extern .func (.param .b32 r) vprintf (.param .b64 x, .param .b64 y);\n"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("waits", [0, 1])
 @pytest.mark.parametrize(
     ("out", "last", "expected"),

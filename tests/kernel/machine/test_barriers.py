@@ -171,6 +171,7 @@ OVER:
 FLAG = "@%p0 st.volatile.shared.u32 [%r2], 1;"
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("early", [False, True])
 @pytest.mark.parametrize("arrive", ["barrier.cluster.arrive;", "barrier.arrive 1, 64;", "barrier.cta.arrive 1, 64;"])
 def test_lanes_that_arrive_wait_for_the_others_of_their_warp(arrive: str, early: bool) -> None:

@@ -479,6 +479,7 @@ tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r23, 512;
 MX8, MX4 = "mxf8f6f4.block_scale.block32", "mxf4nvf4.block_scale.block16"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("kind", "columns", "depth", "read"),
     [(MX8, 64, 0, 2), (MX8, 128, 0, 4), (MX8, 256, 0, 8), (MX8, 8, 0, 1), (MX4, 128, 0, 4), (MX4, 128, 1, 8)],
