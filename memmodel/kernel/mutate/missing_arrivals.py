@@ -9,7 +9,7 @@ reads another value, which is a race, since the kernel has the same value in eve
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -24,23 +24,43 @@ from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 
 
 @dataclass(frozen=True, slots=True)
+class Without:
+    """What is not there of a run. `instructions`: those that are taken away; `waits`: events of waits that tests which
+    look ahead save, by their numbers; `saved`: the instructions of these and of others that have no number.
+    """
+
+    instructions: AbstractSet[int]
+    waits: AbstractSet[int] = frozenset()
+    saved: AbstractSet[int] = frozenset()
+
+    def has(self, wait: _Wait) -> bool:
+        """True if a wait is there."""
+        at, number = wait
+        return at not in self.instructions and (at not in self.saved if number is None else number not in self.waits)
+
+
+_Wait = tuple[int, int | None]
+"""The instruction of a wait, and the number of its event, if it has one."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Phases:
     """An mbarrier object from its init on. `needed`: arrivals of each phase; `arrivals`: how many an instruction makes;
-    `waits`: for threads that wait for each phase from the first one on, how many phases these are, with the tests;
+    `waits`: for threads that wait for each phase from the first one on, the waits for each;
     `begun`: the init and what else is in the life that neither arrives nor waits.
     """
 
     needed: int
     arrivals: dict[int, int]
-    waits: frozenset[tuple[int, frozenset[int]]]
+    waits: frozenset[tuple[frozenset[_Wait], ...]]
     begun: frozenset[int]
 
 
 class Arrivals:
-    """The arrivals at the mbarrier objects of a run, and the waits for them."""
+    """The arrivals at the mbarrier objects of a run, and the waits for them. `numbers`: of events, by identity."""
 
-    def __init__(self, run: LaunchTrace, entry: PtxFunction) -> None:
-        body = entry.body or ()
+    def __init__(self, run: LaunchTrace, entry: PtxFunction, numbers: Mapping[int, int]) -> None:
+        body, self._numbers = entry.body or (), numbers
         tests = {step.event.at for log in run.objects.values() for step in log if not step.update}
         unsure = {test.number for test, _ in complaints(entry, tests, run.awaits)}
         self._polled = tests - unsure - {number for ahead in run.awaits.values() for number in ahead}
@@ -51,16 +71,21 @@ class Arrivals:
             if (life := self._life(steps, body)) is not None
         ]
 
-    def too_few(self, removed: AbstractSet[int]) -> bool:
-        """True if without these instructions a thread waits for ever."""
-        return any(self._waits_for_ever(life, removed) for life in self._lives)
+    def too_few(self, without: Without) -> bool:
+        """True if without this a thread waits for ever."""
+        return any(self._waits_for_ever(life, without) for life in self._lives)
 
     @staticmethod
-    def _waits_for_ever(life: _Phases, removed: AbstractSet[int]) -> bool:
+    def _waits_for_ever(life: _Phases, without: Without) -> bool:
+        removed = without.instructions
         if removed.isdisjoint(life.arrivals) or not removed.isdisjoint(life.begun):
             return False
-        left = sum(count for at, count in life.arrivals.items() if at not in removed)
-        return any(left < phases * life.needed and tests.isdisjoint(removed) for phases, tests in life.waits)
+        over = sum(count for at, count in life.arrivals.items() if at not in removed) // life.needed
+        return any(
+            all(any(map(without.has, waits)) for waits in phases[: over + 1])
+            for phases in life.waits
+            if len(phases) > over
+        )
 
     def _life(self, steps: Sequence[ObjectStep], body: Sequence[PtxInstruction]) -> _Phases | None:
         """None if some of its counts are not known, or threads leave it."""
@@ -82,18 +107,20 @@ class Arrivals:
             elif action in (Action.INIT, Action.INVAL):
                 begun.add(at)
                 needed = step.event.count or 0 if action is Action.INIT else needed
-        found = {wait for own in waits.values() if (wait := self._in_turn(own)) is not None}
+        found = {phases for own in waits.values() if (phases := self._in_turn(own))}
         return _Phases(needed, arrivals, frozenset(found), frozenset(begun)) if needed and found else None
 
-    def _in_turn(self, waits: Sequence[ObjectStep]) -> tuple[int, frozenset[int]] | None:
-        """The phases for which a thread waits, in their order and with none left out, and the tests."""
-        phases, tests = 0, set[int]()
+    def _in_turn(self, waits: Sequence[ObjectStep]) -> tuple[frozenset[_Wait], ...]:
+        """The waits of a thread for each phase, in their order and with no phase left out."""
+        phases: list[set[_Wait]] = []
         for step in waits:
-            if step.seen_by_tests not in (phases, phases + 1) or step.event.at not in self._polled:
+            if step.seen_by_tests not in (len(phases), len(phases) + 1) or step.event.at not in self._polled:
                 break
-            phases = step.seen_by_tests
-            tests.add(step.event.at)
-        return (phases, frozenset(tests)) if phases else None
+            if step.seen_by_tests > len(phases):
+                phases.append(set())
+            if phases:  # a wait for the phase before the first one passes
+                phases[-1].add((step.event.at, self._numbers.get(id(step.event))))
+        return tuple(map(frozenset, phases))
 
 
 def _lives(log: Sequence[ObjectStep]) -> Iterator[list[ObjectStep]]:

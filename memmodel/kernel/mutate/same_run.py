@@ -28,7 +28,7 @@ from memmodel.isa.lowered import lowered
 from memmodel.kernel.check.so_far import JudgedRun
 from memmodel.kernel.flow.polling import complaints
 from memmodel.kernel.machine.engines.wgmma import counts_registers
-from memmodel.kernel.mutate.missing_arrivals import Arrivals
+from memmodel.kernel.mutate.missing_arrivals import Arrivals, Without
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation
 from memmodel.kernel.mutate.regrouped import Regrouped
 from memmodel.kernel.mutate.saved_waits import Saved, may_pass, passing, saved_waits
@@ -160,17 +160,20 @@ class SameRun:
         reached = self._reached(changes)
         if any(it.what != REMOVED or not self._counts_for_nothing(it.instruction) for it in reached):
             return False
-        return self._arrivals.too_few({it.instruction.number for it in reached})
+        gone = {it.instruction.number for it in reached}
+        waits = {wait for number in gone for wait in self._saved.get(number, ())}
+        saved = {wait for wait, tests in self._run.run.awaits.items() if not tests.isdisjoint(gone)}
+        return self._arrivals.too_few(Without(gone, waits, saved))
 
     def _counts_for_nothing(self, instruction: PtxInstruction) -> bool:
         """True if threads execute the same without an instruction, as long as they do not wait for it."""
         if any(object_action(label) is Action.TEST for label in labels_of(instruction)):
-            return self._polls(instruction)
+            return instruction.number in self._saved or self._polls(instruction)
         return self._used.isdisjoint(lowered(instruction).writes)
 
     @cached_property
     def _arrivals(self) -> Arrivals:
-        return Arrivals(self._run.run, self._run.entry)
+        return Arrivals(self._run.run, self._run.entry, self._run.graph.number)
 
     def look_from(self, changes: Sequence[Mutation], other: SameRun | None = None) -> None:
         """More removals will be asked about beside these: evaluate them by what differs from the run without these, if
