@@ -208,8 +208,9 @@ def blanked(module: PtxModule, instructions: Collection[PtxInstruction]) -> PtxM
         old = text[instruction.span.start : end]
         new = "".join(character if character == "\n" else " " for character in old)
         if instruction.words[0] == "mbarrier" and instruction.kind in WAITS:
-            predicate = old.split(None, 1)[1].split(",")[0].split("|")[0].strip()
-            new = f"mov.pred {predicate}, 1;" + "\n" * old.count("\n")
+            guard, test = old.split(None, 1) if old.startswith("@") else ("", old)
+            predicate = test.split(None, 1)[1].split(",")[0].split("|")[0].strip()
+            new = f"{guard} mov.pred {predicate}, 1;" + "\n" * old.count("\n")
         text = text[: instruction.span.start] + new + text[end:]
     return parse_module(Source(module.source.name, text))
 
