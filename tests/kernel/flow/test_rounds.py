@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from helpers.kernel.samples import judged
+from helpers.kernel.samples import entry, judged, module
+
+from memmodel.isa.lowered import body_of
+from memmodel.kernel.flow.rounds import _loads_like
 
 SHARED = """
 setp.eq.s32 %p1, %r0, 32;
@@ -295,3 +298,19 @@ END:
 def test_what_a_sum_is_between_two_adds_depends_on_the_schedule(wanted: int, word: str) -> None:
     adds = "setp.eq.u32 %p3, %r20, 0;\nselp.u32 %r21, 1, 2, %p3;\nred.release.gpu.global.add.u32 [%d0], %r21;"
     assert judged(UNORDERED.format(adds=adds, wanted=wanted), 1, 3, "zero").word == word
+
+
+def test_which_loads_are_of_one_word() -> None:
+    """A number in a register is a place in shared memory and another one in constant memory."""
+    first, *others = (
+        "ld.relaxed.cta.shared.u32 %r5, [%r2];", "ld.relaxed.cta.shared.u32 %r6, [%r2];", "ld.shared.u32 %r5, [%r2];",
+        "ld.relaxed.cta.shared.u32 %r5, [%r2+4];", "ld.relaxed.cta.shared.u64 %d5, [%r2];", "ld.const.u32 %r5, [%r2];",
+        "@%p0 ld.relaxed.cta.shared.u32 %r5, [%r2];", "st.relaxed.cta.shared.u32 [%r2], %r5;",
+    )  # fmt: skip
+    body = body_of(entry(module("\n".join((first, *others)))))
+    begin = next(at for at, does in enumerate(body) if does.instruction.opcode.startswith("ld.relaxed"))
+    alike = [_loads_like(body[begin + 1 + number], body[begin]) for number in range(len(others))]
+    assert alike == [True, True, False, False, False, False, False]
+    constant = others.index("ld.const.u32 %r5, [%r2];") + 1
+    weak = others.index("ld.shared.u32 %r5, [%r2];") + 1
+    assert not _loads_like(body[begin + constant], body[begin + weak])
