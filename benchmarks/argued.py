@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 ARGUED = {
+    "memmodel/cat/evaluate/large.py: () if node in known else nodes[node].operands -> (())": "what is forgotten is "
+    "evaluated again",
     'memmodel/cat/analysis.py: isinstance(expr, Unary | Binary) and (expr.op == "~" or (expr.op == "\\\\" and number '
     '== 1)) -> ((expr.op == "~" or (expr.op == "\\\\" and number == 1)))': "no other expression has operands",
     "memmodel/concrete/barriers.py: wait.thread == arrival.thread and before[-1].event < wait.event < arrival.event -> "

@@ -153,11 +153,19 @@ def test_what_is_told_is_an_error_under_strict_names(text: str) -> None:
         ('include "coss.cat"', "1:9", 'no file "coss.cat"'),
         ("include sc", "1:9", "file name in quotes"),
         ('"title" "again"', "1:9", "only a title"),
+        ('empty po "|" rf', "1:10", "only a title"),
     ],
 )
 def test_message_and_place(text: str, place: str, words: str) -> None:
     first = refusal(text).split("\n")[0]
     assert first.startswith(f"m.cat:{place}: error: ") and words in first
+
+
+def test_a_file_has_so_many_checks_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memmodel.cat.resolve.MAX_CHECKS", 2)
+    checks = [f"empty po as C{number}\n" for number in range(3)]
+    parse_model(Source("m.cat", "".join(checks[:2])))
+    assert "m.cat:3:1: error: more than 2 checks" in refusal("".join(checks))
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "(* nothing *)", '"only a title"'])
