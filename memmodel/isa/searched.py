@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from memmodel.isa.rows.ingredients import GLOBAL, NEAR, OBJECT, SHARED, TENSOR, TILE, Form, Ingredient
+from memmodel.isa.rows.ingredients import GLOBAL, NEAR, OBJECT, SHARED, TENSOR, TILE, Form, Grain, Ingredient
 
 
 def _forms(**texts: str) -> tuple[Form, ...]:
@@ -37,7 +37,7 @@ def _row(head: str, *ingredients: Ingredient) -> tuple[str, tuple[Ingredient, ..
 
 _LOAD, _STORE = ".global.u32 %{r}, [{x}];", ".global.u32 [{x}], {v};"
 _DEPENDS = "xor.b32 %e{n}, %{before}, %{before};\nadd.u32 %d{n}, %e{n}, {v};\n"
-_WORD_LOAD, _WORD_STORE = ".u32 %{r}, [{x}];", ".u32 [{x}], {v};"
+_WORD_LOAD, _WORD_STORE = ".{word} %{r}, [{x}];", ".{word} [{x}], {v};"
 _WIDE_LOAD, _WIDE_STORE = ".b128 %q{n}, [{x}];\nmov.b128 {{%{r}, _}}, %q{n};", ".b128 [{x}], %q{n};"
 _WIDE_VALUE = "mov.b128 %q{n}, {{{v}, 0}};\n"
 
@@ -125,7 +125,7 @@ _WAIT = _atomics(_TESTED, "mbarrier.test_wait.parity", "acquire", "relaxed")
 _CANCEL = "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [{x}], [{y}];"
 
 
-def _expecting(place: str, size: int, text: str) -> str:
+def _expecting(place: str, size: int | str, text: str) -> str:
     """An instruction whose bytes are expected at an object, behind an arrive that expects them."""
     return f"mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [{{{place}}}], {size};\n{text}"
 
@@ -144,8 +144,8 @@ _GROUPED = ("copy.out", "copy.out.relaxed", "reduce")
 # ---- matrices --------------------------------------------------------------------------------------------------------
 
 _ONE = (".shared .align 16 .u32 one[4] = {{1}};",)
-_TENSOR_STORE = "mov.u32 %v{n}, {v};\ntcgen05.st.sync.aligned.32x32b.x1.b32 [{x}], {{%v{n}}};"
-_TENSOR_LOAD = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%{r}}}, [{x}];"
+_TENSOR_STORE = "mov.u32 %v{n}, {v};\ntcgen05.st.sync.aligned.32x32b.x{columns}.b32 [{x}], {{%v{n}{stored}}};"
+_TENSOR_LOAD = "tcgen05.ld.sync.aligned.32x32b.x{columns}.b32 {{%{r}{loaded}}}, [{x}];"
 _TENSOR_COMMIT = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [{x}];"
 _TENSOR_COPIES = tuple(
     Form((shape,), f"mov.u64 %dc{{n}}, {{y}};\ntcgen05.cp.cta_group::1.{shape} [{{x}}], %dc{{n}};")
@@ -282,21 +282,21 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
             "rw-",
             arrives=1,
             far="yz",
-            whole_tiles=True,
+            grain=Grain.WHOLE,
         ),
         Ingredient(
             "copy.out",
             _only(f"cp.async.bulk{_COPY_OUT} [{{y}}], [{{x}}], 16;{_COMMIT}"),
             SHARED + TILE,
             "rw",
-            whole_tiles=True,
+            grain=Grain.WHOLE,
         ),
         Ingredient(
             "copy.out.relaxed",
             _only(f"cp.async.bulk.relaxed.{{scope}}{_COPY_OUT}.b128 [{{y}}], [{{x}}], 16;{_COMMIT}", "relaxed"),
             SHARED + TILE,
             "rw",
-            whole_tiles=True,
+            grain=Grain.WHOLE,
         ),
         Ingredient(
             "copy.in.relaxed",
@@ -308,17 +308,17 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
             "rw-",
             arrives=1,
             far="yz",
-            whole_tiles=True,
+            grain=Grain.WHOLE,
         ),
     ),
     _row(
         "cp.reduce.async.bulk",
         Ingredient(
             "reduce",
-            _only(f"cp.reduce.async.bulk{_COPY_OUT}.add.u32 [{{y}}], [{{x}}], 16;{_COMMIT}"),
+            _only(f"cp.reduce.async.bulk{_COPY_OUT}.add.u64 [{{y}}], [{{x}}], 16;{_COMMIT}"),
             SHARED + TILE,
             "ru",
-            narrow=True,
+            grain=Grain.HALVES,
         ),
     ),
     _row(
@@ -335,14 +335,14 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
     ),
     _row(
         "tcgen05.mma",
-        Ingredient("tcgen05.mma", _only(_MMA), TENSOR + SHARED, "wr", whole_tiles=True, declares=_ONE),
+        Ingredient("tcgen05.mma", _only(_MMA), TENSOR + SHARED, "wr", grain=Grain.WHOLE, declares=_ONE),
     ),
-    _row("tcgen05.cp", Ingredient("tcgen05.cp", _TENSOR_COPIES, TENSOR + SHARED, "wr", whole_tiles=True)),
+    _row("tcgen05.cp", Ingredient("tcgen05.cp", _TENSOR_COPIES, TENSOR + SHARED, "wr", grain=Grain.WHOLE)),
     _row("tcgen05.commit", Ingredient("tcgen05.commit", _only(_TENSOR_COMMIT), OBJECT, "-", arrives=1, far="x")),
     _row(
         "wgmma.mma_async",
-        Ingredient("wgmma", _only(_WGMMA), SHARED, "r", whole_tiles=True, declares=_ONE),
-        Ingredient("wgmma.registers", _only(_WGMMA_REGISTERS), SHARED, "r", whole_tiles=True),
+        Ingredient("wgmma", _only(_WGMMA), SHARED, "r", grain=Grain.WHOLE, declares=_ONE),
+        Ingredient("wgmma.registers", _only(_WGMMA_REGISTERS), SHARED, "r", grain=Grain.WHOLE),
     ),
     _row(
         "wgmma.wait_group",
@@ -368,7 +368,7 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
             _only("cp.async.ca.shared.global [{y}], [{x}], 16;\ncp.async.commit_group;"),
             TILE + SHARED,
             "rw",
-            whole_tiles=True,
+            grain=Grain.WHOLE,
         ),
     ),
     _row(
@@ -404,7 +404,7 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
         "st.async",
         Ingredient(
             "st.async",
-            _only(_expecting("y", 4, f"{_STORE_ASYNC}.u32 [{{x}}], {{v}}, [{{y}}];")),
+            _only(_expecting("y", "{bytes}", f"{_STORE_ASYNC}.{{word}} [{{x}}], {{v}}, [{{y}}];")),
             SHARED + OBJECT,
             "w-",
             arrives=1,

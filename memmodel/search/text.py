@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memmodel.isa.rows.ingredients import GLOBAL, OBJECT, PLACED, SHARED, TENSOR, TILE, Form, Ingredient
+from memmodel.isa.rows.ingredients import GLOBAL, OBJECT, PLACED, SHARED, TENSOR, TILE, Form, Grain, Ingredient
 from memmodel.ptx.vocabulary import Place
 from memmodel.search.sketches import Homes, Sketch, Use
 from memmodel.search.vocabulary import Vocabulary
@@ -24,8 +24,8 @@ NAMES = {
 }
 _DECLARED = {
     GLOBAL: ".global .u32 {name} = 0;",
-    TILE: ".global .align 16 .u32 {name}[4] = {{{initial}}};",
-    SHARED: ".shared .align 16 .u32 {name}[4] = {{{initial}}};",
+    TILE: ".global .align 16 .{word} {name}[{words}] = {{{initial}}};",
+    SHARED: ".shared .align 16 .{word} {name}[{words}] = {{{initial}}};",
     TENSOR: ".tensor .b32 {name} = {initial};",
     OBJECT: ".shared .align 8 .b64 {name} = mbarrier({count});",
 }
@@ -204,7 +204,11 @@ def asked(it: Draft, vocabulary: Vocabulary) -> list[str]:
     for kind, place in used_places(it, vocabulary):
         if kind != OBJECT:
             home = "" if one_cta or kind not in PLACED else f"@cta{dict(it.homes)[kind, place]}"
-            many = vocabulary.columns > 1 if kind == TENSOR else kind in (TILE, SHARED) and not vocabulary.wide
+            many = (
+                vocabulary.columns > 1
+                if kind == TENSOR
+                else kind in (TILE, SHARED) and vocabulary.grain is not Grain.WHOLE
+            )
             word = "[0]" if many else ""
             places.append(NAMES[kind][place] + home + word)
     return registers + places
@@ -229,13 +233,15 @@ def declared(
     for kind, name, count in places:
         initial = _INITIAL + tiles if tiles else 0
         if kind == TENSOR:
-            initial = 10 if vocabulary.wide else 0
+            initial = 10 if vocabulary.grain else 0
         tiles += kind in (TILE, SHARED)
-        pattern = _WIDE.get(kind, _DECLARED[kind]) if vocabulary.wide else _DECLARED[kind]
+        pattern = _WIDE.get(kind, _DECLARED[kind]) if vocabulary.grain is Grain.WHOLE else _DECLARED[kind]
+        word, size = vocabulary.grain.word
         start = str(initial)
         if kind == TENSOR and vocabulary.columns > 1:
-            name, start = f"{name}[{vocabulary.columns}]", f"{{{initial}, {initial + 1}}}"
-        lines.append(pattern.format(name=name, initial=start, count=max(count, 1)))
+            starts = ", ".join(str(initial + column) for column in range(vocabulary.columns))
+            name, start = f"{name}[{vocabulary.columns}]", f"{{{starts}}}"
+        lines.append(pattern.format(name=name, initial=start, count=max(count, 1), word=word, words=16 // size))
     lines += dict.fromkeys(
         line.format(**dict(zip("xyz", names, strict=False)))
         for ingredient, names in seen

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from memmodel.errors import InputError, nearest
-from memmodel.isa.rows.ingredients import Form, Ingredient
+from memmodel.isa.rows.ingredients import Form, Grain, Ingredient
 from memmodel.isa.searched import SEARCHED
 from memmodel.output import few
 from memmodel.ptx.vocabulary import Scope
@@ -24,7 +24,7 @@ SCOPES = tuple(scope.name.lower() for scope in Scope)
 class Vocabulary:
     """What programs consist of. `gap`: how many fences may stand between two instructions. `spread`: the placements:
     of threads in CTAs (cta), also of CTAs in clusters (cluster) and on GPUs (gpu); threads of a CTA in one warpgroup.
-    `most`: how many instructions besides fences a program has at most. `wide`: tiles are accessed as a whole.
+    `most`: how many instructions besides fences a program has at most. `grain`: how tiles are accessed.
     `scopes`: those that instructions may have. `idle`: programs with an instruction that can do nothing are asked for,
     too."""
 
@@ -35,7 +35,7 @@ class Vocabulary:
     spread: tuple[str, ...] = ("cta",)
     words: tuple[str, ...] = ()
     most: int | None = None
-    wide: bool = False
+    grain: Grain = Grain.WORDS
     scopes: tuple[str, ...] = ("cta", "gpu")
     idle: bool = False
 
@@ -60,7 +60,7 @@ class Vocabulary:
     @property
     def columns(self) -> int:
         """How many columns a place in tensor memory has."""
-        return max((ingredient.columns for ingredient in self.ingredients), default=1)
+        return max(self.grain.columns, *(ingredient.columns for ingredient in self.ingredients))
 
     @property
     def room(self) -> str:
@@ -70,9 +70,9 @@ class Vocabulary:
 
 
 @cache
-def _ingredients(scopes: tuple[str, ...], wide: bool = False) -> dict[str, Ingredient]:
+def _ingredients(scopes: tuple[str, ...], grain: Grain = Grain.WORDS) -> dict[str, Ingredient]:
     """Every ingredient, with the forms that these scopes give it; plain forms come first."""
-    every = (ingredient.with_scopes(scopes, wide) for _, ingredients in SEARCHED for ingredient in ingredients)
+    every = (ingredient.spelt(scopes, grain) for _, ingredients in SEARCHED for ingredient in ingredients)
     return {ingredient.name: ingredient for ingredient in every if ingredient is not None}
 
 
@@ -144,8 +144,8 @@ def vocabulary(
     spelt = [name for word in words for name in PRESETS.get(word, (word,))]
     every = _ingredients(tuple(scopes))
     named = [every[_select(word, every)[0]] for word in spelt]
-    wide = any(ingredient.whole_tiles for ingredient in named) and not any(ingredient.narrow for ingredient in named)
-    every = _ingredients(tuple(scopes), wide)
+    grain = max((ingredient.grain for ingredient in named), default=Grain.WORDS)
+    every = _ingredients(tuple(scopes), grain)
     chosen: dict[str, set[Form]] = {}
     for word in spelt:
         name, forms = _select(word, every)
@@ -171,7 +171,7 @@ def vocabulary(
         room,
         tuple(spread or own.spread),
         tuple(dict.fromkeys(spelt)),
-        wide=wide,
+        grain=grain,
         scopes=tuple(scopes),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import permutations, product
@@ -13,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from helpers.examples import share
 
+from memmodel.base.labels import Access, Side
 from memmodel.base.resources import axioms_dir
 from memmodel.cli.app import app
 from memmodel.isa.rows.ingredients import Form
@@ -39,12 +41,34 @@ def edited(directory: Path, rule: str) -> str:
 
 def test_an_access_has_as_many_events_as_the_other_words_cut_its_bytes():
     """The labels of an instruction are kept for the next vocabulary, in which the same bytes may be one cell."""
-    for words in (["ld.shared", "tcgen05.cp"], ["ld.shared", "wgmma.registers"]):
+    for words in (["tcgen05.ld", "tcgen05.mma", "tcgen05.shift"], ["tcgen05.ld", "tcgen05.mma"]):
         words_of_two = vocabulary(words)
         for layout in layouts(words_of_two, 2):
             program = Superposed(words_of_two, layout)
             graph = program.graph()
             assert len(program.labels(graph)) == len(graph.events)
+
+
+@pytest.mark.parametrize(("words", "events"), [("", 1), ("reduce", 2), ("tcgen05.shift", 4)])
+def test_no_word_cuts_a_tile_without_need(words: str, events: int):
+    """What is copied to tensor memory is as large as a tile, or as the word of it that a reduction adds; a shift moves
+    columns. Copies have as many events for a tile as that leaves."""
+    names = "ld.shared ld.tile copy.in copy.out st.async wgmma tcgen05.mma tcgen05.cp tcgen05.st tcgen05.ld"
+    spelt = vocabulary([*names.split(), *words.split()])
+    program = Superposed(spelt, next(iter(layouts(spelt, 2))))
+    graph = program.graph()
+    copies = {
+        (slot, number)
+        for slot, options in enumerate(program.options)
+        for number, option in enumerate(options)
+        if option.ingredient is not None and option.ingredient.name == "copy.out"
+    }
+    written = Counter(
+        owner
+        for event, owner in zip(graph.events, program.owners(graph), strict=True)
+        if owner in copies and isinstance(event.label, Access) and event.label.side is Side.WRITE
+    )
+    assert written.keys() == copies and set(written.values()) == {events}
 
 
 # ---- one program at a time -----------------------------------------------------------------------------------------

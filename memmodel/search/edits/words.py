@@ -66,7 +66,7 @@ class ChosenWords:
         near = self._first[0]
         sets = [*self._begun[1:], *islice(self._sets, _OTHERS + 1 - len(self._begun))]
         others = [near for words in sets for near in _near(_with_kin(words, self._every), self._disagree)]
-        if any(ingredient_of(word).whole_tiles for word in near):
+        if any(ingredient_of(word).grain for word in near):
             others.insert(0, reached((*near, *handing_over(near), _BRIDGE)))
         return [spelt_out(words, self._placing) for words in dict.fromkeys(others) if words not in self._first]
 
