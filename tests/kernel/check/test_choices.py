@@ -6,9 +6,13 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from helpers.kernel.samples import entry, launch, module
 
-from memmodel.kernel.check.case import KernelCase
+from memmodel.cat.load import load_model
+from memmodel.kernel.check import choices
+from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.choices import OpenChoices, with_more_choices
+from memmodel.kernel.check.conductor import judge
 from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.trace.launch import ChoiceKind, LaunchTrace
 
@@ -36,3 +40,19 @@ def test_choices_that_a_schedule_meets_first(refused: list[set[int]], chosen: se
     after = with_more_choices(case, before, Schedule(opaque=frozenset({1})), trace)
     assert after.known == {1, 2, 3, 4} and after.chosen == {7, *chosen}
     assert with_more_choices(case, after, Schedule(), trace) == after  # none is new
+
+
+@pytest.mark.parametrize("part", [False, True])
+def test_sums_in_global_memory_are_known_where_all_ctas_are_run(monkeypatch: pytest.MonkeyPatch, *, part: bool) -> None:
+    """Of a part, others may add to them."""
+    wholes: list[bool] = []
+
+    def noted(*_: object, whole: bool) -> frozenset[int]:
+        wholes.append(whole)
+        return frozenset()
+
+    monkeypatch.setattr(choices, "order_free_atomics", noted)
+    read = module("red.relaxed.gpu.global.add.u32 [%d0], 1;\nld.relaxed.gpu.global.u32 %r8, [%d0];")
+    options = CheckOptions(ctas=(0, 1) if part else (), widens=False)
+    judge(read, entry(read), launch(threads=2, ctas=3, init="zero"), load_model("ptx-9.4"), options)
+    assert wholes and set(wholes) == {not part}
