@@ -667,12 +667,32 @@ def test_one_run_for_all_orders_with_the_same_last_one(order: str, word: str) ->
     assert (verdict.word, verdict.explored, verdict.exhaustive) == (word, 8, True)
 
 
+@pytest.mark.parametrize(("gives", "word"), [(0, "findings"), (2, "findings"), (None, "clean")])
+def test_operations_of_one_rank_order_nothing(gives: int | None, word: str) -> None:
+    """All but the first thread read, and one writes before its ticket: it may be the last one. Its ticket comes before
+    that of a reader in some orders of a rank, and behind it in others.
+    """
+    stores = "" if gives is None else f"setp.eq.u32 %p1, %r10, {gives};\n@%p1 st.global.u32 [%d0+64], 5;"
+    body = f"""mov.u32 %r10, %ctaid.x;
+{stores}
+atom.acq_rel.gpu.global.add.u32 %r12, [%d0], 1;
+setp.eq.u32 %p2, %r12, 0;
+@%p2 bra OUT;
+ld.global.u32 %r15, [%d0+64];
+OUT:"""
+    verdict = judged(body, 1, 3, "zero")
+    assert (verdict.word, rules(verdict)) == (word, set() if word == "clean" else {"data-race"})
+
+
 WITH_TICKETS = (9, 13, 25, 36, 65)
 """Seeds of kernels in which a ticket decides, and one run stands for several orders."""
 
+IN_ONE_RANK = (2, 97)
+"""Seeds of those that race only where two threads whose tickets do alike come in another order."""
+
 
 @pytest.mark.generated
-@pytest.mark.parametrize("seed", [*WITH_TICKETS, *(seeds(12) if SEED else ())])
+@pytest.mark.parametrize("seed", [*WITH_TICKETS, *IN_ONE_RANK, *(seeds(12) if SEED else ())])
 def test_one_run_for_several_orders_finds_what_all_orders_show(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     litmus, kernel, threads = tickets(seed)
     verdict = judged(kernel, 1, threads, "zero")
