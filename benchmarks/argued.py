@@ -107,6 +107,10 @@ ARGUED = {
     "None) or (None in values))": "a size that is not known is refused by its range before",
     "memmodel/kernel/executions/consistent.py: source.time > read.time -> (source.time >= read.time)": "no two events "
     "have one time, and none reads what it writes",
+    "memmodel/kernel/executions/consistent.py: ranks -> (not ranks)": "which orders of writes are tried first: all of "
+    "them are tried behind",
+    "memmodel/kernel/check/executions.py: search.left_out and search.no_execution -> ((search.left_out))": "executions "
+    "are run, too, that have more order than others which were run",
     "memmodel/kernel/export/hangs.py: isinstance(event.label, Barrier) and event.label.half is Half.ARRIVE -> "
     "((event.label.half is Half.ARRIVE))": "asked of events of barriers only",
     "memmodel/kernel/flow/packing.py: len(slots) <= HIGHEST -> (len(slots) < HIGHEST)": "how many registers "

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import random
 from itertools import combinations
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from helpers.kernel.samples import entry, launch, module
 
-from memmodel.base.labels import Side, side_of
+from memmodel.base.labels import Access, Side, side_of
 from memmodel.base.rows import closure
 from memmodel.kernel.executions.consistent import _unordered_writes, one_place
+from memmodel.kernel.executions.decisions import leaves_out
+from memmodel.kernel.machine.choices.scripted_reads import NOT_COUNTED
 from memmodel.kernel.machine.run import run_launch
 
 
@@ -43,8 +47,11 @@ def test_the_pairs_of_writes_that_an_order_leaves_open(seed: int) -> None:
     wanted = [
         (one, other)
         for one, other in combinations(range(9), 2)
-        if writes >> one & 1 and writes >> other & 1 and places[one] == places[other]
-        and not order[one] >> other & 1 and not order[other] >> one & 1
+        if writes >> one & 1
+        and writes >> other & 1
+        and places[one] == places[other]
+        and not order[one] >> other & 1
+        and not order[other] >> one & 1
     ]
     assert _unordered_writes(Orders(writes, places), order) == wanted  # type: ignore[arg-type]
 
@@ -72,3 +79,25 @@ def test_where_the_first_value_of_a_word_is_known(body: str, one: bool) -> None:
     run = run_launch(read, entry(read), launch(1, 1, "zero"))
     (load,) = (it for it in run.threads[0].strong() if side_of(it.label) is Side.READ and it.size == 4)
     assert one_place(run, load) is one
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whether_rounds_of_an_instruction_that_decides_were_left_out(seed: int) -> None:
+    """Some reads of each instruction and thread are missing, or do not count: only those of what decides matter."""
+    pick = random.Random(seed)
+    events, missing = list[Any](), set[int]()
+    for thread in range(2):
+        for at in (3, 5, 8):
+            turns = list(range(pick.randint(1, 4)))
+            if pick.random() < 0.4:
+                turns = [turn + 1 for turn in turns]
+                missing.add(at)
+            events += [SimpleNamespace(thread=thread, at=at, turn=turn, label=Access(Side.READ)) for turn in turns]
+            events += [SimpleNamespace(thread=thread, at=at, turn=9, label=Access(Side.WRITE))]
+            events += [SimpleNamespace(thread=thread, at=at, turn=NOT_COUNTED, label=Access(Side.READ))]
+    run: Any = SimpleNamespace(
+        threads=[SimpleNamespace(events=[it for it in events if it.thread == n]) for n in (0, 1)]
+    )
+    for deciding in (set(), {3}, {5}, {8}, {3, 5}, {5, 8}):
+        reads: Any = [it for it in events if it.at in deciding and it.label.side is Side.READ]
+        assert leaves_out(run, reads) is bool(deciding & missing)

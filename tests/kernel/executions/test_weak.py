@@ -292,6 +292,17 @@ def test_atomic_operations_that_stand_for_loads(load: str, sem: str, fence: str,
     assert rules(threads(*bodies), 2) == found
 
 
+@pytest.mark.parametrize(("value", "word"), [(1, "findings"), (2, "clean")])
+def test_a_store_that_depends_on_a_load_and_is_read_by_others_late(value: int, word: str) -> None:
+    """Three threads count without an atomic operation. That a store depends on a load forbids nothing where another
+    load returns it that comes later: each of the 16 executions is one.
+    """
+    count = f"ld.relaxed.gpu.global.u32 %r20, [x];\nadd.u32 %r21, %r20, 1;\n{store('x').replace(' 1;', ' %r21;')}\n"
+    one_text = f"{count}setp.ne.u32 %p3, %r20, {value};\n@%p3 bra END;\nmov.u32 %r22, %ctaid.x;\n"
+    verdict = judged(threads(one_text + "st.global.u32 [%d0+64], %r22;"), 1, 3, "zero")
+    assert (verdict.word, verdict.exhaustive, verdict.explored) == (word, True, 16)
+
+
 @pytest.mark.parametrize(("value", "found"), [(1, {"equal-store-race"}), (2, RACE)])
 def test_equal_stores_in_an_execution_that_no_schedule_shows(value: int, found: set[str]) -> None:
     """The flag that is read is an older one; so nothing orders the stores of the data."""
