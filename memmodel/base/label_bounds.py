@@ -190,6 +190,7 @@ BOUNDS: Mapping[str, LabelBound] = {
     "complwg": LabelBound(_goes_on, lambda label: isinstance(label, GroupWait) and label.family is Family.WGMMA),
     "mbar": _OBJECT,
     "mbarobs": LabelBound(_updates, _tests),
+    "mbarseen": LabelBound(_updates, _tests),
     "mbarfr": LabelBound(_tests, _updates),
     "mbarnext": LabelBound(_tests, _updates),
     "mbarended": LabelBound(_updates, _tests),

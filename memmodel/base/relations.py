@@ -327,7 +327,10 @@ RELATIONS: tuple[BaseRelation, ...] = (
         "Warpgroup",
     ),
     BaseRelation("mbar", "the total order of the updates of one mbarrier object", "mbarrier"),
-    BaseRelation("mbarobs", "an update of an mbarrier object to a test that saw its phase end", "mbarrier"),
+    BaseRelation(
+        "mbarobs", "an update of an mbarrier object to a test that returned true and saw its phase end", "mbarrier"
+    ),
+    BaseRelation("mbarseen", "the same, whatever the test returned", "mbarrier"),
     BaseRelation("mbarfr", "a test of an mbarrier object to an update made after it", "mbarrier"),
     BaseRelation(
         "mbarnext",

@@ -85,6 +85,7 @@ class Assembly:
             "genbefore": meeting.genbefore,
             "mbar": observed.mbar,
             "mbarobs": observed.mbarobs,
+            "mbarseen": observed.mbarseen,
             "mbarfr": observed.mbarfr,
             "mbarnext": observed.mbarnext,
             "mbarended": observed.mbarended,

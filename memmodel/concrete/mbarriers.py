@@ -257,6 +257,7 @@ class Observed:
 
     mbar: list[tuple[int, int]]
     mbarobs: list[tuple[int, int]]
+    mbarseen: list[tuple[int, int]]
     mbarfr: list[tuple[int, int]]
     mbarnext: list[tuple[int, int]]
     mbarended: list[tuple[int, int]]
@@ -267,7 +268,7 @@ class Observed:
 
 def observe(chosen: Iterable[tuple[MbarrierUses, ObjectWalk, Views]]) -> Observed:
     """The relations and sets of the orders and sightings chosen."""
-    observed = Observed([], [], [], [], [])
+    observed = Observed([], [], [], [], [], [])
     for uses, walk, seen in chosen:
         order = [use.event for use in walk.order]
         observed.mbar += [(first, second) for number, first in enumerate(order) for second in order[number + 1 :]]
@@ -296,8 +297,10 @@ def _relate(observed: Observed, walk: ObjectWalk, test: ObjectUse, view: View) -
         before, after = walk.counts[number], walk.counts[number + 1]
         init = use.record.action is Action.INIT
         mine = after.life == life
-        if sees and mine and (over > 0 if init else before.over < over):
-            observed.mbarobs.append((use.event, test.event))
+        if mine and (over > 0 if init else before.over < over):
+            observed.mbarseen.append((use.event, test.event))
+            if sees:
+                observed.mbarobs.append((use.event, test.event))
         if sees and mine and not init and before.over == over - 1:
             observed.mbarended.append((use.event, test.event))
         if sees and mine and not init and before.over == over:

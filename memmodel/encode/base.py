@@ -96,6 +96,7 @@ DECIDED_RELATIONS: dict[str, Callable[[BaseFormulas], Rel]] = {
     "complwg": lambda base: warpgroup_completion(base.graph, base.relation("compl")),
     "mbar": lambda base: base.mbarriers.mbar,
     "mbarobs": lambda base: base.mbarriers.mbarobs,
+    "mbarseen": lambda base: base.mbarriers.mbarseen,
     "mbarfr": lambda base: base.mbarriers.mbarfr,
     "mbarnext": lambda base: base.mbarriers.mbarnext,
     "mbarended": lambda base: base.mbarriers.mbarended,

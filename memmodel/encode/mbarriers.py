@@ -1,8 +1,8 @@
 """mbarrier objects: the relations and sets that say what their operations did (docs/executions.md, "mbarrier objects").
 
-In: EventGraph. Out: `Mbarriers`: the relations mbar, mbarobs, mbarfr, mbarnext, mbarended (events × events) and the
-sets MBDONE, MBBAD, MBSTALE, MBLATER, MBREPORT, MBCLEAR and FAILED. Each object is ordered in `object_order`, counted in
-`object_phases` and observed in `object_tests`.
+In: EventGraph. Out: `Mbarriers`: the relations mbar, mbarobs, mbarseen, mbarfr, mbarnext, mbarended (events × events)
+and the sets MBDONE, MBBAD, MBSTALE, MBLATER, MBREPORT, MBCLEAR and FAILED. Each object is ordered in `object_order`,
+counted in `object_phases` and observed in `object_tests`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Mbarriers:
 
     def __init__(self, graph: EventGraph) -> None:
         self.logic = graph.logic
-        self.mbar, self.mbarobs, self.mbarfr, self.mbarnext = (no_pairs(len(graph.events)) for _ in range(4))
-        self.mbarended = no_pairs(len(graph.events))
+        self.mbar, self.mbarobs, self.mbarseen = (no_pairs(len(graph.events)) for _ in range(3))
+        self.mbarfr, self.mbarnext, self.mbarended = (no_pairs(len(graph.events)) for _ in range(3))
         self.done: Row = {}
         self.bad: Row = {}
         self.stale: Row = {}
@@ -69,5 +69,6 @@ class Mbarriers:
             for i, update in enumerate(order.updates):
                 put(self.logic, self.mbarended[update.uid], uid, test.ended[i])
                 put(self.logic, self.mbarobs[update.uid], uid, test.observes[i])
+                put(self.logic, self.mbarseen[update.uid], uid, test.sees_over[i])
                 put(self.logic, self.mbarnext[uid], update.uid, test.followed[i])
                 put(self.logic, self.mbarfr[uid], update.uid, test.before[i])

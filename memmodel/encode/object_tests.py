@@ -1,8 +1,8 @@
 """What the tests of an mbarrier object see, and which updates they observe.
 
-In: one test, the order and the phases of its object. Out: `ObjectTest`: cells of mbarobs, mbarfr, mbarnext, mbarended,
-MBDONE, MBBAD, MBSTALE. A test has a position in the order of updates that respects program order. It sees a life, and
-how many of its phases are over.
+In: one test, the order and the phases of its object. Out: `ObjectTest`: cells of mbarobs, mbarseen, mbarfr, mbarnext,
+mbarended, MBDONE, MBBAD, MBSTALE. A test has a position in the order of updates that respects program order. It sees a
+life, and how many of its phases are over.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class ObjectTest:
     """One test; constraints go to the logic. `earlier`: the tests of its thread before it, last first.
 
     `done`, `stale`, `bad`: when the test is in MBDONE, MBSTALE, MBBAD. By the number of an update: the test `observes`
-    it (mbarobs), is `followed` by it (mbarnext), is `before` it (mbarfr), saw its phase `ended` last (mbarended).
+    it (mbarobs), `sees_over` its phase (mbarseen), is `followed` by it (mbarnext), is `before` it (mbarfr), saw its
+    phase `ended` last (mbarended).
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class ObjectTest:
             self.done, -self.logic.disj(self.logic.both(self.seen[view], lags) for view, lags in self.lags.items())
         )
         count = len(order.updates)
-        self.observes, self.followed, self.before, self.ended = ([FALSE] * count for _ in range(4))
+        self.observes, self.sees_over, self.followed, self.before, self.ended = ([FALSE] * count for _ in range(5))
         for i in range(count):
             if i in phases.phase:
                 self._relate_to_counting(i)
@@ -173,7 +174,7 @@ class ObjectTest:
                 beyond = logic.disj(logic.both(f, -_at(seen, k)) for k, f in phase.items() if k)
                 ends = [logic.both(formula, self.phases.ends[i]) for formula in current]
                 later.append(logic.both(both, logic.disj((beyond, *ends))))
-        self.observes[i] = logic.both(self.sees, logic.disj(observed))
+        self._sees_over(i, logic.disj(observed))
         self.followed[i] = logic.both(self.sees, logic.disj(following))
         self.ended[i] = logic.both(self.sees, logic.disj(last))
         self._comes_after(i, logic.disj(later))
@@ -182,7 +183,7 @@ class ObjectTest:
         """Relate the test to an init: it is in the life that this begins, or in another."""
         logic, update = self.logic, self.order.updates[i]
         observed = [sees for (life, k), sees in self.seen.items() if life == i and k > 0]
-        self.observes[i] = logic.conj((self.sees, update.runs, logic.disj(observed)))
+        self._sees_over(i, logic.both(update.runs, logic.disj(observed)))
         lives = {life: logic.disj(f for (other, _), f in self.seen.items() if other == life) for life in self.life}
         later = logic.disj(logic.both(sees, self._begins_later(life, i)) for life, sees in lives.items() if life != i)
         self._comes_after(i, logic.both(update.runs, later))
@@ -194,6 +195,11 @@ class ObjectTest:
         if other == START:
             return FALSE
         return TRUE if life == START else self.order.earlier[life, other]
+
+    def _sees_over(self, i: int, over: int) -> None:
+        """mbarobs and mbarseen."""
+        self.observes[i] = self.logic.both(self.sees, over)
+        self.sees_over[i] = self.logic.both(self.event.runs, over)
 
     def _comes_after(self, i: int, later: int) -> None:
         """mbarfr; and no update that program order puts before the test comes after it."""

@@ -29,7 +29,7 @@ ROWS = (
     ("ARRIVE", "WAIT"),
     ("MBINIT", "MBINVAL"),
     ("MBARRIVE", "MBAR"),
-    ("mbarobs", "mbarfr"),
+    ("mbarseen", "mbarobs", "mbarfr"),
     ("BULK", "WGMMA", "CLC"),
     ("BEFORE", "AFTER"),
     ("MMA", "CP", "SHIFT"),

@@ -52,7 +52,7 @@ MOST_CHOICES = 16
 """At most this many ways to choose among changes that exclude each other are tried."""
 
 SC = Sem.SC
-OBSERVED = ("po", "rf", "co", "iss", "compl", "mbarobs", "mbarfr", "syncbar", "sync_fence")
+OBSERVED = ("po", "rf", "co", "iss", "compl", "mbarseen", "mbarfr", "syncbar", "sync_fence")
 """Relations that lead from what happens first to what happens later."""
 
 LABELS = (Access, Barrier, Fence, Issue, Mark, Mbarrier, ProxyFence, Signal)

@@ -34,6 +34,7 @@ WORDS = {
     "compl": "{1} tells of the end of {0}",
     "complwg": "{1} waits for the end of {0}",
     "mbarobs": "{1} sees the phase of {0} over",
+    "mbarseen": "{1} sees the phase of {0} over",
     "mbarended": "{1} is about the phase in which {0} ended",
     "syncbar": "{0} and {1} meet at a barrier",
     "sync_fence": "{0} comes before {1} in Fence-SC order",

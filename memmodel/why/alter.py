@@ -48,6 +48,8 @@ def alter(execution: Execution, change: Alteration) -> Execution:
     for name, first, second in change.edges:
         if name in chosen:
             chosen[name][first] |= 1 << second
+        if name == "mbarobs":
+            chosen["mbarseen"][first] |= 1 << second
         if name == "mbarobs" and first < execution.frame.count:
             for other in ("mbarfr", "mbarnext"):
                 chosen[other][second] &= ~(1 << first)

@@ -164,6 +164,7 @@ def _within(found: Observed, wanted: Observed, one: MbarrierUses) -> bool:
     mask = sum(1 << event for event in tests)
     return (
         set(found.mbarobs) == {pair for pair in wanted.mbarobs if pair[1] in tests}
+        and set(found.mbarseen) == {pair for pair in wanted.mbarseen if pair[1] in tests}
         and set(found.mbarfr) == {pair for pair in wanted.mbarfr if pair[0] in tests}
         and set(found.mbarnext) == {pair for pair in wanted.mbarnext if pair[0] in tests}
         and found.mbbad & mask == wanted.mbbad & mask

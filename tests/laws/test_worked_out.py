@@ -327,24 +327,83 @@ def test_an_object_of_no_arrivals_is_undefined() -> None:
     assert "undefined-instruction" in judged(threads)
 
 
-# ---- a test of an mbarrier object before a release, and an arrival behind it -----------------------------------------
+# ---- a test of an mbarrier object, and an arrival behind it ("mbarrier", "Causality Order", "No Thin Air") -----------
 
-TESTS_AND_RELEASES = """
-    mbarrier.test_wait.parity.acquire.cta.shared::cta.b64 %p, [bar], {parity};
+OBJECT = """
+.shared .align 8 .b64 bar = mbarrier({count}); .global .u32 flag = 0;
+.shared .align 16 .u32 s[4]; .global .align 16 .u32 g[4];"""
+MINE = "mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [bar];"
+ARRIVE = "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [bar@cta0];"
+
+TESTS = """
+    {before}
+    mbarrier.{test}.parity.{sem}.cta.shared::cta.b64 %p, [bar], {parity};
     selp.u32 %r0, 1, 0, %p;
-    st.release.gpu.global.u32 [flag], 1;"""
+    {guard} st.{store}.gpu.global.u32 [flag], 1;"""
 
-ARRIVES_BEHIND = """
-    ld.acquire.gpu.global.u32 %r0, [flag];
+ARRIVES = """
+    {ahead}
+    ld.{load}.gpu.global.u32 %r0, [flag];
     setp.ne.u32 %q, %r0, 1;
     @%q bra END;
-    mbarrier.arrive.release.cluster.shared::cluster.b64 _, [bar@cta0];
+    {arrives}
     END:"""
 
 
-@pytest.mark.parametrize(("parity", "yields", "answer"), [(0, 1, NEVER), (1, 0, SOMETIMES)])
-def test_what_a_test_sees_of_an_arrival_behind_it(parity: int, yields: int, answer: Observation) -> None:
-    """Both see the first phase over. What yields 0 observes nothing: that allows more than PTX does (executions.md)."""
-    declared = ".shared .align 8 .b64 bar = mbarrier(1);\n.global .u32 flag = 0;"
-    question = f"P0:r0 == {yields} /\\ P1:r0 == 1"
-    assert answered(declared, question, TESTS_AND_RELEASES.format(parity=parity), ARRIVES_BEHIND) is answer
+def of_a_test(
+    parity: int, yields: int, *, before: str = "", test: str = "test_wait", sem: str = "relaxed", guard: str = "",
+    store: str = "release", ahead: str = "", load: str = "acquire", arrives: str = ARRIVE, count: int = 1,
+) -> Observation:  # fmt: skip
+    """Whether P0's test yields this where P1 reads the flag that P0 sets behind it, and then arrives."""
+    first = TESTS.format(before=before, test=test, sem=sem, parity=parity, guard=guard, store=store)
+    second = ARRIVES.format(ahead=ahead, load=load, arrives=arrives)
+    return answered(OBJECT.format(count=count), f"P0:r0 == {yields} /\\ P1:r0 == 1", first, second)
+
+
+@pytest.mark.parametrize("test", ["test_wait", "try_wait"])
+@pytest.mark.parametrize("sem", ["acquire", "relaxed"])
+@pytest.mark.parametrize(
+    ("parity", "yields", "answer"), [(0, 1, NEVER), (1, 0, NEVER), (0, 0, SOMETIMES), (1, 1, SOMETIMES)]
+)
+def test_no_test_sees_an_arrival_behind_it(parity: int, yields: int, answer: Observation, sem: str, test: str) -> None:
+    """Phase 0 is not over before the arrival: the test of its parity yields 0, and that of the phase before yields 1.
+
+    All operations on one object have one order, which respects causality, whatever their semantics.
+    """
+    assert of_a_test(parity, yields, sem=sem, test=test) is answer
+
+
+@pytest.mark.parametrize(("store", "load"), [("relaxed", "acquire"), ("release", "relaxed")])
+@pytest.mark.parametrize("parity", [0, 1])
+def test_a_test_may_see_an_arrival_that_nothing_puts_behind_it(parity: int, store: str, load: str) -> None:
+    assert of_a_test(parity, 1 - parity, store=store, load=load) is SOMETIMES
+
+
+@pytest.mark.parametrize(("load", "zero"), [("acquire", NEVER), ("relaxed", SOMETIMES)])
+def test_a_phase_that_ended_before_a_test_is_hidden_by_the_next_one_only(load: str, zero: Observation) -> None:
+    """Phase 0 is over before the test of parity 0, which then yields 0 where phase 1 is over as well: P1 ends that."""
+    assert of_a_test(0, 0, before=MINE, load=load) is zero
+    assert of_a_test(0, 1, before=MINE, load=load) is SOMETIMES
+
+
+def test_an_arrival_ahead_of_the_flag_may_end_the_phase() -> None:
+    """A phase of two, of which P0 makes one before its test."""
+    assert of_a_test(1, 0, count=2, before=MINE, ahead=ARRIVE, arrives="") is SOMETIMES
+    assert of_a_test(1, 0, count=2, before=MINE) is NEVER
+
+
+COPY = """
+    mbarrier.arrive.expect_tx.relaxed.cluster.shared::cluster.b64 _, [bar@cta0], 16;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s@cta0], [g], 16, [bar@cta0];"""
+
+
+@pytest.mark.parametrize(("load", "zero"), [("acquire", NEVER), ("relaxed", SOMETIMES)])
+def test_no_test_sees_the_end_of_a_copy_that_is_issued_behind_it(load: str, zero: Observation) -> None:
+    assert of_a_test(1, 0, load=load, arrives=COPY) is zero
+
+
+@pytest.mark.parametrize(("parity", "guard"), [(0, "@%p"), (1, "@!%p")])
+def test_no_test_sees_an_arrival_that_its_answer_makes(parity: int, guard: str) -> None:
+    """The flag is set where the test yields what it can yield only after the arrival that the flag makes."""
+    assert of_a_test(parity, 1 - parity, store="relaxed", load="relaxed", guard=guard) is NEVER
+    assert of_a_test(parity, 1 - parity, store="relaxed", load="relaxed") is SOMETIMES

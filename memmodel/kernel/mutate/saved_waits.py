@@ -18,7 +18,7 @@ from memmodel.concrete.execution import Execution
 from memmodel.kernel.flow.ahead import NOBODY
 from memmodel.kernel.trace.launch import LaunchTrace
 
-OBSERVES, FROM_TEST = "mbarobs", ("mbarnext", "mbarfr")
+OBSERVES, TO_TEST, FROM_TEST = "mbarobs", ("mbarobs", "mbarseen"), ("mbarnext", "mbarfr")
 """The relations that lead to a test that has returned true, and from it."""
 
 Saved = Mapping[int, int]
@@ -47,10 +47,10 @@ def passing(execution: Execution, saved: Saved) -> Execution:
         name: members | _mask({saved[wait]: wait for wait in bits(members & waits)})
         for name, members in execution.chosen_sets.items()
     }
-    changed = {name: list(relations[name]) for name in (OBSERVES, *FROM_TEST)}
-    for row, seen in enumerate(changed[OBSERVES]):
-        for wait in bits(seen & waits):
-            changed[OBSERVES][row] |= 1 << saved[wait]
+    changed = {name: list(relations[name]) for name in (*TO_TEST, *FROM_TEST)}
+    for rows in (changed[name] for name in TO_TEST):
+        for row, seen in enumerate(rows):
+            rows[row] = seen | _mask({saved[wait]: wait for wait in bits(seen & waits)})
     for wait, test in saved.items():
         for name in FROM_TEST:
             changed[name][test] |= changed[name][wait]

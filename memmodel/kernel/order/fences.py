@@ -22,7 +22,7 @@ from memmodel.kernel.trace.events import TraceEvent
 
 FORCED, CAUSALITY, BASE, CONFLICT = "fence-forced", "causality", "base-causality", "conflict"
 """Definitions of a model: the order that fence.sc must have, causality, base causality, and conflicts."""
-SETTLED = ("mbar", "mbarobs", "mbarfr", "genbefore", "syncbar")
+SETTLED = ("mbar", "mbarseen", "mbarfr", "genbefore", "syncbar")
 """The orders of operations on mbarrier objects and barriers."""
 MOST = 6
 """Other orders that are looked at."""

@@ -470,6 +470,7 @@ class Graph:
             init, mine = action is Action.INIT, step.life == test.life
             if mine and (test.seen_by_tests > 0 if init else step.before < test.seen_by_tests):
                 relations["mbarobs"][update] |= 1 << number
+                relations["mbarseen"][update] |= 1 << number
             if mine and not init and step.before == test.seen_by_tests:
                 relations["mbarnext"][number] |= 1 << update
             if (mine and not init and step.after > test.seen_by_tests) or step.life > test.life:
