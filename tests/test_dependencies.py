@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-INSTALLED_AS = {"z3": "z3-solver"}
+INSTALLED_AS = {"z3": "z3-solver", "pysat": "python-sat"}
 EXTRAS = {"distributed", "pygls", "lsprotocol", "pytest", "triton"}
 """What some commands need beside; they say so where it is not there."""
 

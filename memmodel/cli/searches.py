@@ -50,7 +50,7 @@ by_option = click.option(
     type=click.Choice(["listing", "solving"]),
     default="listing",
     show_default=True,
-    help="How programs are found: all of them are listed and judged, or Z3 is asked for a smallest one.",
+    help="How programs are found: all of them are listed and judged, or a solver is asked for a smallest one.",
 )
 searched_model_option = model_option(default=DEFAULT_MODEL, help="A model.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise, product
+from random import Random
 from time import monotonic
 
 import pytest
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 
 from memmodel.answer import Budget
 from memmodel.base.logic import FALSE, TRUE, Logic
+from memmodel.errors import BudgetSpent
 from memmodel.limits import Limits
+from memmodel.solve.cadical import CaDiCaL
 from memmodel.solve.solver import Satisfiable, Solver
 
 NAMES = 4
@@ -33,6 +36,9 @@ trees = st.recursive(
 def solver_of(logic: Logic) -> Solver:
     """A solver with the whole of the usual budget."""
     return Solver(logic, Budget(), monotonic())
+
+
+SOLVERS = pytest.mark.parametrize("solver_of", [solver_of, CaDiCaL], ids=["Z3", "CaDiCaL"])
 
 
 def build(logic: Logic, variables: list[int], tree) -> int:
@@ -81,9 +87,10 @@ def test_equal_formulas_are_equal_integers(tree) -> None:
     assert logic.size == size
 
 
+@SOLVERS
 @examples(60)
 @given(tree=trees)
-def test_clauses_have_the_models_of_the_formula(tree) -> None:
+def test_clauses_have_the_models_of_the_formula(solver_of, tree) -> None:
     logic = Logic()
     variables = [logic.var(f"v{i}") for i in range(NAMES)]
     formula = build(logic, variables, tree)
@@ -94,9 +101,10 @@ def test_clauses_have_the_models_of_the_formula(tree) -> None:
         assert found is (Satisfiable.SAT if truth(values, tree) else Satisfiable.UNSAT)
 
 
+@SOLVERS
 @examples(60)
 @given(tree=trees)
-def test_a_formula_that_the_solver_never_saw_has_its_truth(tree) -> None:
+def test_a_formula_that_the_solver_never_saw_has_its_truth(solver_of, tree) -> None:
     logic = Logic()
     variables = [logic.var(f"v{i}") for i in range(NAMES)]
     solver = solver_of(logic)
@@ -107,8 +115,9 @@ def test_a_formula_that_the_solver_never_saw_has_its_truth(tree) -> None:
     assert solver.holds(formula) == truth(values, tree)
 
 
+@SOLVERS
 @pytest.mark.parametrize("count", [1, 2, 6, 7, 12])
-def test_exactly_one_variable_holds(count: int) -> None:
+def test_exactly_one_variable_holds(solver_of, count: int) -> None:
     logic = Logic()
     when = logic.var("when")
     group = [logic.var(f"v{i}") for i in range(count)]
@@ -124,7 +133,8 @@ def test_exactly_one_variable_holds(count: int) -> None:
     assert solver.check([-when]) is Satisfiable.SAT
 
 
-def test_a_clause_without_literals_has_no_model() -> None:
+@SOLVERS
+def test_a_clause_without_literals_has_no_model(solver_of) -> None:
     logic = Logic()
     logic.require()
     assert solver_of(logic).check() is Satisfiable.UNSAT
@@ -159,14 +169,39 @@ def test_clauses_go_to_the_solver_in_texts(many: int, monkeypatch: pytest.Monkey
     """Six pigeons in five holes, and in six: the clauses mean the same in one text, in many, and one by one."""
     monkeypatch.setattr("memmodel.solve.solver.FEW", 0)
     monkeypatch.setattr("memmodel.solve.solver.MANY", many)
+    _pigeons(solver_of)
+
+
+def _pigeons(solver_of) -> None:
     for holes, found in ((5, Satisfiable.UNSAT), (6, Satisfiable.SAT)):
-        logic = Logic()
-        sits = [[logic.var(f"sits{one}{hole}") for hole in range(holes)] for one in range(6)]
-        for row in sits:
-            logic.exactly_one(row)
-        for hole in range(holes):
-            logic.at_most_one([row[hole] for row in sits])
+        logic, sits = pigeons(6, holes)
         solver = solver_of(logic)
         assert solver.check([]) is found
         logic.require(-sits[0][0])
         assert solver.check([sits[0][0]]) is Satisfiable.UNSAT
+
+
+def pigeons(count: int, holes: int) -> tuple[Logic, list[list[int]]]:
+    """Pigeons that sit in a hole each, and no two in one: formulas, and for each pigeon that it sits in a hole."""
+    logic = Logic()
+    sits = [[logic.var(f"sits{one}{hole}") for hole in range(holes)] for one in range(count)]
+    for row in sits:
+        logic.exactly_one(row)
+    for hole in range(holes):
+        logic.at_most_one([row[hole] for row in sits])
+    return logic, sits
+
+
+def test_cadical_goes_on_after_each_bound_of_conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memmodel.solve.cadical.CONFLICTS", 1)
+    _pigeons(CaDiCaL)
+
+
+def test_limits_hold_while_cadical_searches() -> None:
+    """700 variables in random clauses of three, at the ratio where it is open whether they hold: beyond any solver."""
+    logic, chance = Logic(), Random(1)
+    variables = [logic.var(f"v{i}") for i in range(700)]
+    for _ in range(2982):
+        logic.require(*(variable if chance.random() < 0.5 else -variable for variable in chance.sample(variables, 3)))
+    with pytest.raises(BudgetSpent), Limits(Budget(seconds=1)):
+        CaDiCaL(logic).check([])

@@ -7,13 +7,12 @@ models, by the engines; if they say that the models agree on it, it is excluded,
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Protocol
 
-from memmodel.answer import Budget
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.cat.evaluate.evaluator import Evaluator
 from memmodel.cat.evaluate.graph import ExpressionGraph
@@ -30,6 +29,7 @@ from memmodel.search.solving.superposed import Superposed
 from memmodel.search.solving.wellformed import constrain
 from memmodel.search.text import Draft, Spot
 from memmodel.search.vocabulary import Vocabulary
+from memmodel.search.work import NO_END
 from memmodel.solve.solver import Satisfiable, Solver
 
 DEEPER = 3
@@ -48,12 +48,26 @@ class Goal:
     other: int
 
 
+class SearchSolver(Protocol):
+    """A solver over the formulas of one Logic."""
+
+    reason: str
+
+    def check(self, assumptions: Sequence[int]) -> Satisfiable:
+        """Whether all constraints and these formulas hold in some valuation."""
+
+    def holds(self, formula: int) -> bool:
+        """True if a formula is true in the valuation of the last SAT answer."""
+
+
 class LayoutQuestion:
     """All programs of a layout and what models say of their executions, as one set of formulas.
 
     `allowed`: for each model, that it allows the execution; `raised`: for each model, that a flag is raised; `ends`:
-    that all threads end; `programs`: which programs are asked for, one after the other.
+    that all threads end; `programs`: which programs are asked for, one after the other; `solver`: who is asked.
     """
+
+    solver: SearchSolver
 
     def __init__(
         self,
@@ -61,7 +75,6 @@ class LayoutQuestion:
         flags: Sequence[str],
         vocabulary: Vocabulary,
         layout: ThreadLayout,
-        seconds: float = 1e9,
     ) -> None:
         self.program = Superposed(vocabulary, layout)
         self.folded = Folded(self.program)
@@ -72,7 +85,6 @@ class LayoutQuestion:
         self.raised: list[dict[str, int]] = []
         self._algebra = LaneAlgebra(self.logic, self._running(), self.folded.read, layout.number + DEEPER)
         self._evaluate(models, flags)
-        self.solver = Solver(self.logic, Budget(sys.maxsize, seconds), time.monotonic())
         self.ends = self.folded.graph.complete()
 
     def _running(self) -> list[int]:
@@ -130,8 +142,11 @@ class LayoutQuestion:
 class ProgramQuestion(LayoutQuestion):
     """All programs of a layout on which two models differ."""
 
-    def __init__(self, pair: ModelPair, vocabulary: Vocabulary, layout: ThreadLayout, seconds: float = 1e9) -> None:
-        super().__init__(pair.models, pair.flags, vocabulary, layout, seconds)
+    solver: Solver
+
+    def __init__(self, pair: ModelPair, vocabulary: Vocabulary, layout: ThreadLayout) -> None:
+        super().__init__(pair.models, pair.flags, vocabulary, layout)
+        self.solver = Solver(self.logic, NO_END, time.monotonic())
         self.pair = pair
         self.goals = [goal for goal in self._goals() if goal.formula != FALSE]
         self.orders = HiddenOrders(self.folded)
