@@ -68,7 +68,7 @@ def ranks_alike(entry: PtxFunction, run: LaunchTrace, place: tuple[str, int]) ->
     kinds = {(write.at, write.given) for write in writes}
     if len(kinds) > 1 or writes[0].given is None or body_of(entry)[writes[0].at].may_fail:
         return None
-    if not strong_together(writes, reads[0], run):
+    if not strong_together([*writes, *reads], run):
         return None
     number, sizes = reads[0].at, [1]
     for these in pairwise(results):

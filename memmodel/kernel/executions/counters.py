@@ -71,7 +71,7 @@ class CounterLoop(NamedTuple):
         before = [arrival for arrival in arrivals if order.ahead(arrival, first)]
         known = {id(arrival) for arrival in before}
         free = [arrival for arrival in arrivals if id(arrival) not in known and not order.before(last, arrival)]
-        if not strong_together([*before, *free], last, run):
+        if not strong_together([*before, *free, last], run):
             return None
         for arrival in before:
             base = self.place.joined(base, arrival.given or 0)

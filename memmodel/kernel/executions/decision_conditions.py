@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from memmodel.base.labels import Access, Side, side_of
+from memmodel.base.labels import Side, side_of
 from memmodel.isa.lowered import body_of
 from memmodel.kernel.executions.consistent import one_place, weak_writes
-from memmodel.kernel.executions.decisions import Place, place_of
+from memmodel.kernel.executions.decisions import Place, place_of, scopes_of_all, strong_together
 from memmodel.kernel.executions.dependence import flows, only_values
 from memmodel.kernel.executions.early_writes import all_dependent, all_synchronized, by_others
 from memmodel.kernel.executions.followers import Followers
@@ -22,10 +22,6 @@ from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import ChoiceKind, LaunchTrace
 from memmodel.ptx.module.syntax import PtxFunction
-from memmodel.ptx.vocabulary import Scope
-
-SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)
-"""From the smallest to the largest."""
 
 UNORDERED_BY_BARRIER = "a barrier leads to a later write, and does not order it"
 
@@ -62,7 +58,7 @@ class DecisionConditions:
         for place, read in {place_of(read): read for read in reads}.items():
             if not one_place(run, read):
                 return f"what {body[read.at].at_line} reads is not all written by strong accesses of its size"
-            if not _in_scope(run, accesses[place]):
+            if not strong_together(accesses[place], run):
                 return f"accesses to what {body[read.at].at_line} reads are of too small a scope"
             # A round of a loop that is left out, too, has to come after a weak write.
             for write in weak_writes(run, read):
@@ -90,9 +86,9 @@ class DecisionConditions:
         are morally strong with each other.
         """
         by_word = {place_of(read): read for read in reads}
-        wide = _wide(run, [access for place in by_word for access in accesses[place]])
+        wide = scopes_of_all([access for place in by_word for access in accesses[place]], run)
         strong = all(
-            one_place(run, read) and not weak_writes(run, read) and _in_scope(run, accesses[place])
+            one_place(run, read) and not weak_writes(run, read) and strong_together(accesses[place], run)
             for place, read in by_word.items()
         )
         return strong and all_synchronized(body_of(self.entry), reads, writes, wide)
@@ -124,25 +120,6 @@ def barriers_order_writes(
     nearer = without_barriers.of([read])
     writes = (access for access in accesses if side_of(access.label) is Side.WRITE)
     return all(order.before(read, write) for write in writes if id(write) in later and id(write) not in nearer)
-
-
-def _in_scope(run: LaunchTrace, accesses: Sequence[TraceEvent]) -> bool:
-    """True if the scope of each access includes the threads of all of them."""
-    wide = _wide(run, accesses)
-    return all(isinstance(access.label, Access) and access.label.scope in wide for access in accesses)
-
-
-def _wide(run: LaunchTrace, accesses: Sequence[TraceEvent]) -> tuple[Scope, ...]:
-    """The scopes that include the threads of all these accesses."""
-    places = [run.threads[access.thread].place for access in accesses]
-    least = Scope.CTA
-    if len({place.cta_id for place in places}) > 1:
-        least = Scope.CLUSTER
-    if len({place.cluster_id for place in places}) > 1:
-        least = Scope.GPU
-    if len({place.gpu for place in places}) > 1:
-        least = Scope.SYS
-    return SCOPES[SCOPES.index(least) :]
 
 
 def load_of_several_writers(run: LaunchTrace) -> int | None:

@@ -18,7 +18,9 @@ from memmodel.kernel.trace.left_out import leave_out
 from memmodel.program.fields import NOTHING, Bits
 from memmodel.ptx.vocabulary import Proxy, Scope
 
-WIDE = (Scope.GPU, Scope.SYS)
+SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)
+"""From the smallest to the largest."""
+
 Place = tuple[object, int]
 """A block, and the first byte of a word in it."""
 
@@ -117,18 +119,27 @@ def returns_older(run: LaunchTrace) -> list[tuple[TraceEvent, TraceEvent | None]
     return older
 
 
-def strong_together(arrivals: Sequence[TraceEvent], read: TraceEvent, run: LaunchTrace) -> bool:
-    """True if all arrivals and the read are morally strong with each other, in whatever order."""
-    events = [*arrivals, read]
-    labels = [event.label for event in events if isinstance(event.label, Access)]
-    if len(labels) < len(events) or any(event.issue is not None for event in events):
-        return False
-    if any(label.proxy is not Proxy.GENERIC or is_replicated(label) for label in labels):
-        return False
-    places = [run.threads[event.thread].place for event in events]
-    if len({place.cta_id for place in places}) == 1:
-        return True
-    if all(label.scope in WIDE for label in labels):
-        return True
-    same = len({place.cluster for place in places}) == 1 and places[0].cluster is not None
-    return same and all(label.scope in (*WIDE, Scope.CLUSTER) for label in labels)
+def strong_together(accesses: Sequence[TraceEvent], run: LaunchTrace) -> bool:
+    """True if these accesses to one word are morally strong with each other, in whatever order."""
+    wide = scopes_of_all(accesses, run)
+    return all(
+        isinstance(access.label, Access)
+        and access.label.scope in wide
+        and access.label.proxy is Proxy.GENERIC
+        and access.issue is None
+        and not is_replicated(access.label)
+        for access in accesses
+    )
+
+
+def scopes_of_all(accesses: Sequence[TraceEvent], run: LaunchTrace) -> tuple[Scope, ...]:
+    """The scopes that include the threads of all these accesses."""
+    places = [run.threads[access.thread].place for access in accesses]
+    least = Scope.CTA
+    if len({place.cta_id for place in places}) > 1:
+        least = Scope.CLUSTER
+    if len({place.cluster_id for place in places}) > 1:
+        least = Scope.GPU
+    if len({place.gpu for place in places}) > 1:
+        least = Scope.SYS
+    return SCOPES[SCOPES.index(least) :]

@@ -311,7 +311,7 @@ def _with_seen(turns: dict[int, list[Turn]], run: LaunchTrace) -> dict[int, list
         word = first.thread, first.block, first.first, first.size
         before = latest.get(word)
         if before is not None and isinstance(before.write, TraceEvent):
-            observed = strong_together([before.write, *before.again], before.reads[-1], run)
+            observed = strong_together([before.write, *before.again, before.reads[-1]], run)
             seen |= {first: before.write} if observed else {}
         latest[word] = turn
     return {number: [turn._replace(seen=seen.get(turn.reads[0])) for turn in loops] for number, loops in turns.items()}
