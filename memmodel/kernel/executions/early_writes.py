@@ -10,7 +10,7 @@ back to the read: these are the dependencies of No-Thin-Air. Source of `all_sync
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 
 from memmodel.base import graphs
 from memmodel.base.labels import Access, Family, Fence
@@ -19,7 +19,9 @@ from memmodel.kernel.executions.decisions import Place, place_of
 from memmodel.kernel.flow.paths import reached
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
-from memmodel.program.ops import Emit
+from memmodel.program.expressions import registers_of
+from memmodel.program.ops import Emit, Write
+from memmodel.program.regions import Elements
 from memmodel.ptx.vocabulary import Scope, Sem
 
 MOST_STATES = 20_000
@@ -83,9 +85,9 @@ def all_synchronized(
     """True if reads do not depend in a circle on writes behind them, since fences keep these behind. `wide`: the scopes
     that include all threads that execute these accesses.
 
-    On each path from a read to a write there is a fence, or the read acquires and the write releases. One word is an
-    exception: no fence has to be between an access to it and the next one, and a release is enough before writes to
-    other words.
+    On each path from a read to a write there is a fence, or the read acquires and the write releases. A write that
+    follows a release of its own word behind the read is in the pattern of that. One word is an exception: no fence has
+    to be between an access to it and the next one, and a release is enough before writes to other words.
     """
     if any(does.calls or does.jumps_by_table for does in body):
         return False
@@ -93,20 +95,66 @@ def all_synchronized(
     for event, by_instruction in [*((read, read_at) for read in reads), *((write, written_at) for write in writes)]:
         by_instruction[event.at].append(event)
     unfenced = [
-        (read_at[at], written_at[later])
+        (at, later)
         for at in read_at
         for later in reached(body, body[at].follows, lambda does: not _is_fence(does, wide)) & written_at.keys()
     ]
 
-    def kept_behind(first: list[TraceEvent], later: list[TraceEvent], word: Place) -> bool:
-        releases = all(_has(write, Sem.RELEASE) for write in later)
-        if all(place_of(read) == word for read in first):
-            return releases or all(place_of(write) == word for write in later)
-        return releases and all(_has(read, Sem.ACQUIRE) for read in first)
+    released = {
+        (at, later): all(_has(write, Sem.RELEASE) for write in written_at[later]) or _released(body, at, later, wide)
+        for at, later in unfenced
+    }
+    synchronized = {
+        (at, later)
+        for at, later in unfenced
+        if released[at, later] and all(_has(read, Sem.ACQUIRE) for read in read_at[at])
+    }
 
-    no_red = {place_of(read) for read in reads if _is_red(read)}
+    def kept_behind(at: int, later: int, word: Place) -> bool:
+        of_word = all(place_of(read) == word for read in read_at[at])
+        return of_word and (released[at, later] or all(place_of(write) == word for write in written_at[later]))
+
+    leads_on = {at for at in read_at if reached(body, body[at].follows, lambda does: True) & written_at.keys()}
+    no_red = {place_of(read) for at in leads_on for read in read_at[at] if _is_red(read)}
     words = {place_of(event) for event in (*reads, *writes)}
-    return any(no_red <= {word} and all(kept_behind(first, later, word) for first, later in unfenced) for word in words)
+    open_pairs = [pair for pair in unfenced if pair not in synchronized]
+    return any(no_red <= {word} and all(kept_behind(*pair, word) for pair in open_pairs) for word in words)
+
+
+def _released(body: Body, read: int, write: int, wide: Container[Scope]) -> bool:
+    """True if each path without a fence from a read to a write comes, behind the read, to a write of the same word that
+    releases. The same word: of the same address by the text, in registers that do not change in between.
+    """
+    region = _written(body[write])
+    if region is None:
+        return False
+    registers = {int(name) for name in registers_of(region.address) if name.isdigit()}
+
+    def after(state: tuple[int, bool]) -> Iterable[tuple[int, bool]]:
+        at, released = state
+        does = body[at]
+        released |= _releases(does, region, wide) and (at == read or does.instruction.guard is None)
+        released &= registers.isdisjoint(does.writes)
+        return ((following, released) for following in does.follows)
+
+    def goes_on(state: tuple[int, bool]) -> Iterable[tuple[int, bool]]:
+        return () if state[0] >= len(body) or _is_fence(body[state[0]], wide) else after(state)
+
+    return (write, False) not in graphs.reached(after((read, False)), goes_on)
+
+
+def _written(does: LoweredInstruction) -> Elements | None:
+    """What an instruction writes at once, if that is one scalar."""
+    writes = [op.region for op in does.ops if isinstance(op, Write)]
+    one = writes[0] if len(writes) == 1 else None
+    return one if isinstance(one, Elements) and one.count == 1 else None
+
+
+def _releases(does: LoweredInstruction, region: Elements, wide: Container[Scope]) -> bool:
+    """True for an instruction that writes this in any case, and releases."""
+    labels = [op.label for op in does.ops if isinstance(op, Write)]
+    releases = all(label.sem is Sem.RELEASE and label.scope in wide for label in labels)
+    return releases and _written(does) == region and not does.may_fail
 
 
 def _is_fence(does: LoweredInstruction, wide: Container[Scope]) -> bool:

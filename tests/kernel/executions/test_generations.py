@@ -12,13 +12,18 @@ FENCE = "fence.acq_rel.gpu;"
 
 
 def grid_barrier(
-    ctas: int, rounds: int, *, first: str = FENCE, reset: str = FENCE, last: str = FENCE, bump: str = "st.volatile"
-) -> str:
-    """Each CTA writes a word, meets the others, and reads the word of the next one, in each round elsewhere."""
+    ctas: int, rounds: int, *, first: str = FENCE, reset: str = FENCE, last: str = FENCE, bump: str = "st.volatile",
+    asks: str = "volatile", count: str = "relaxed.gpu", sets_back: str = "st.volatile.global.u32 [%d0], 0;",
+) -> str:  # fmt: skip
+    """Each CTA writes a word, meets the others, and reads the word of the next one, in each round elsewhere. One round
+    is no loop.
+    """
     bumped = {
-        "st.volatile": "add.u32 %r23, %r20, 1;\nst.volatile.global.u32 [%d0+4], %r23;",
         "red": "red.release.gpu.global.add.u32 [%d0+4], 1;",
-    }[bump]
+        "add": "atom.acq_rel.gpu.global.add.u32 %r25, [%d0+4], 1;",
+    }.get(bump, f"add.u32 %r23, %r20, 1;\n{bump}.global.u32 [%d0+4], %r23;")
+    polls = "volatile" if asks == "volatile" else "acquire.gpu"
+    again = f"add.u32 %r60, %r60, 1;\nsetp.lt.u32 %p7, %r60, {rounds};\n@%p7 bra ROUND;"
     return f"""
 mov.u32 %r50, %ctaid.x;
 mul.wide.u32 %d5, %r50, 4;
@@ -32,16 +37,16 @@ ROUND:
 @%p0 st.global.u32 [%d6+64], %r50;
 bar.sync 0;
 @!%p0 bra MET;
-ld.volatile.global.u32 %r20, [%d0+4];
+ld.{asks}.global.u32 %r20, [%d0+4];
 {first}
-atom.global.add.u32 %r21, [%d0], 1;
+atom.{count}.global.add.u32 %r21, [%d0], 1;
 setp.eq.u32 %p3, %r21, {ctas - 1};
 @%p3 bra LAST;
-WAIT: ld.volatile.global.u32 %r22, [%d0+4];
+WAIT: ld.{polls}.global.u32 %r22, [%d0+4];
 setp.eq.u32 %p4, %r22, %r20;
 @%p4 bra WAIT;
 bra LEFT;
-LAST: st.volatile.global.u32 [%d0], 0;
+LAST: {sets_back}
 {reset}
 {bumped}
 LEFT: mov.u32 %r24, 0;
@@ -50,9 +55,7 @@ MET: bar.sync 0;
 ld.global.u32 %r30, [%d7+64];
 add.s64 %d6, %d6, 64;
 add.s64 %d7, %d7, 64;
-add.u32 %r60, %r60, 1;
-setp.lt.u32 %p7, %r60, {rounds};
-@%p7 bra ROUND;
+{again if rounds > 1 else ""}
 """
 
 
@@ -69,12 +72,47 @@ def test_a_barrier_with_a_generation_is_clean(ctas: int, rounds: int, executions
         pytest.param("last", "findings", {"data-race"}, id="behind the barrier"),
         pytest.param("first", "findings", {"data-race"}, id="before the count"),
         pytest.param("reset", "explored", set(), id="before the generation"),
-        pytest.param("bump", "explored", set(), id="a red of the generation is no part of an acquire pattern"),
     ],
 )
 def test_a_barrier_with_a_generation_without_one_of_its_fences(without: str, word: str, rules: set[str]) -> None:
-    changed = {"bump": "red"} if without == "bump" else {without: ""}
-    verdict = judged(grid_barrier(2, 1, **changed), 1, 2, "zero")
+    verdict = judged(grid_barrier(2, 2, **{without: ""}), 1, 2, "zero")
+    assert (verdict.word, {finding.rule for finding in verdict.findings}) == (word, rules)
+
+
+@pytest.mark.parametrize(("rounds", "word"), [(1, "clean"), (2, "explored")])
+def test_a_red_of_the_generation_is_no_part_of_an_acquire_pattern(rounds: int, word: str) -> None:
+    """Where nothing follows it, nothing can come before it; else a circle may lead over it and the count."""
+    verdict = judged(grid_barrier(2, rounds, bump="red"), 1, 2, "zero")
+    assert (verdict.word, verdict.findings) == (word, [])
+
+
+NO_FENCE = {
+    "first": "",
+    "reset": "",
+    "last": "",
+    "asks": "relaxed.gpu",
+    "count": "acq_rel.gpu",
+    "bump": "st.release.gpu",
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "word", "rules"),
+    [
+        ({}, "clean", set()),
+        ({"bump": "red"}, "clean", set()),
+        ({"bump": "add"}, "clean", set()),
+        ({"count": "release.gpu"}, "findings", {"data-race"}),
+        ({"count": "acquire.gpu"}, "findings", {"data-race"}),
+        ({"bump": "st.relaxed.gpu"}, "findings", {"data-race"}),
+        ({"sets_back": "atom.relaxed.gpu.global.exch.b32 %r24, [%d0], 0;"}, "explored", set()),
+        ({"sets_back": "mov.u64 %d8, %d0;\nst.relaxed.gpu.global.u32 [%d8], 0;"}, "explored", set()),
+        ({"sets_back": "add.s64 %d0, %d0, 0;\nst.relaxed.gpu.global.u32 [%d0], 0;"}, "explored", set()),
+    ],
+)
+def test_a_barrier_with_a_generation_and_no_fence(changed: dict[str, str], word: str, rules: set[str]) -> None:
+    """The count acquires and releases, and with it, by release pattern 2, what sets it back: one word by the text."""
+    verdict = judged(grid_barrier(2, 2, **(NO_FENCE | changed)), 1, 2, "zero")
     assert (verdict.word, {finding.rule for finding in verdict.findings}) == (word, rules)
 
 
