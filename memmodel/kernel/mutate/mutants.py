@@ -126,14 +126,20 @@ class MutantWork:
     def _changes(self, mutant: PtxFunction) -> list[Mutation]:
         """The changes that make a mutant of the kernel."""
         known = {id(it.becomes): it for change in self.changes for it in (change, *change.copies)}
-        return [known[id(instruction)] for instruction in self._changed(mutant)]
+        return [known[id(instruction)] for instruction in self.changed(mutant)]
 
-    def unnoticed(self, mutant: PtxFunction) -> bool:
-        """True if neither the model nor a reading finds anything new in a mutant. Raises BudgetSpent."""
-        changed = self._changed(mutant)
-        return self._unnoticed[changed] if changed in self._unnoticed else self.outcome(mutant)[0].unnoticed
+    def known_unnoticed(self, mutant: PtxFunction) -> bool | None:
+        """True if neither the model nor a reading finds anything new in a mutant; None if it was not judged."""
+        return self._unnoticed.get(self.changed(mutant))
 
-    def _changed(self, mutant: PtxFunction) -> frozenset[PtxInstruction]:
+    def beside(self, mutant: PtxFunction, judged: JudgedKernel) -> MutantWork:
+        """The same work, of a mutant in place of the kernel: its runs are asked about more changes. What is new is new
+        to the kernel."""
+        order = LaunchOrder.of(judged.representative)
+        masking, runs = KnownFindings(judged, self.model, order), SameRuns(judged, self.model)
+        return replace(self, entry=mutant, order=order, masking=masking, runs=runs, _unnoticed={})
+
+    def changed(self, mutant: PtxFunction) -> frozenset[PtxInstruction]:
         """The instructions of a mutant that are others than those of the kernel."""
         old, new = self.entry.body or (), mutant.body or ()
         return frozenset(after for before, after in zip(old, new, strict=True) if after is not before)
@@ -149,7 +155,7 @@ class MutantWork:
             raise BudgetSpent(fate.how)
         needing = self.needing(judged.verdict) if fate.noticed is Noticed.UNNOTICED else ()
         outcome = fate._replace(needing=needing)
-        self._unnoticed[self._changed(mutant)] = outcome.unnoticed
+        self._unnoticed[self.changed(mutant)] = outcome.unnoticed
         return outcome, judged
 
     def needing(self, verdict: KernelVerdict) -> tuple[str, ...]:

@@ -111,6 +111,10 @@ class SameRun:
         shared = {at for numbers in members.values() if len(numbers) > 1 for at in numbers}
         return frozenset(at for numbers in members.values() for at in numbers if at not in shared)
 
+    def is_of(self, run: RunJudge) -> bool:
+        """True if another run is this one as an execution of a changed kernel."""
+        return run.run is self._run.run
+
     def under(self, model: Model) -> SameRun:
         """The same run, asked of another model."""
         return SameRun(self._run, model, Flags(model, self._run.execution, self._whole), self._known, often=False)

@@ -55,6 +55,11 @@ class SameRuns:
         """True if the instruction is a test that waits, or looks ahead, in all that the verdict follows from."""
         return bool(self._runs) and all(run.waits(change.instruction) for run in self._runs)
 
+    def lead_to(self, kernel: JudgedKernel) -> bool:
+        """True if a verdict follows from these runs, and not from runs of its own."""
+        there = kernel.representative
+        return there is not None and any(run.is_of(there.run) for run in self._runs)
+
     def show(self, changes: Sequence[Mutation]) -> bool:
         """True if one of the runs shows something new with these changes."""
         return any(run.shows(changes) is not None for run in self._runs)

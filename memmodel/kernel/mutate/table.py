@@ -155,58 +155,89 @@ def _minimum(
     ]
     broken = [result for result in removed if result.noticed in BROKEN]
     lines = {result.mutation.instruction.number: result.lines for result in broken}
-    shown: dict[frozenset[int], Shown] = {}
+    removals = Removals(work, same, lines)
     return minimum_set(
         work.entry,
         [result.mutation for result in removed] if together else None,
         [result.mutation for result in removed if result.noticed is Noticed.UNNOTICED and not result.needing],
-        work.unnoticed,
+        removals.unnoticed,
         [[result.mutation] for result in broken],
         (lambda change: False) if same is None else same.only_orders,
-        lambda changes, others: _stays_broken(changes, others, lines, shown, same),
-        lambda changes: _shown(work, changes, shown, same),
-        (lambda changes: False) if same is None else same.idle,
+        removals.stay_broken,
+        removals.shown,
+        (lambda change: False) if same is None else same.idle,
     )
 
 
-def _stays_broken(
-    changes: Sequence[Mutation],
-    others: Sequence[Mutation],
-    lines: Mapping[int, Sequence[int]],
-    shown: Mapping[frozenset[int], Shown],
-    same: SameRun | None,
-) -> bool:
-    """True if the kernel with some changes, which is wrong, still is with other removals. `lines`: of the errors of
-    single changes, by instruction; `shown`: what the run shows with some changes, by their instructions."""
-    change, number = changes[0], changes[0].instruction.number
-    if same is not None and len(changes) == 1 and number in lines:
-        return same.stays_broken(change, lines[number], others)
-    if same is not None and (there := shown.get(_numbers(changes))) is not None:
-        return same.still_shows(there, others, [*changes, *others])
-    return all(same is not None and same.only_orders(it) for it in others)
+class Removals:
+    """What is noticed of removals that are made together. `same`: a run that is asked first, if there is one; `lines`:
+    of the errors of single removals, by instruction.
+
+    Where removals can go and that took runs of its own, more beside them are put to these runs: the kernel with them is
+    judged as the kernel itself is, and what follows from its runs follows in the same way. The runs of the kernel are
+    no executions of what is left.
+    """
+
+    def __init__(self, work: MutantWork, same: SameRun | None, lines: Mapping[int, Sequence[int]]) -> None:
+        self._work, self._same, self._lines = work, same, lines
+        self._near, self._gone = work, frozenset[int]()
+        """The kernel without the instructions that took runs of its own last, and the numbers of these."""
+        self._shown: dict[frozenset[int], Shown] = {}
+        """What the run that is asked shows with some removals, by their instructions."""
+
+    def unnoticed(self, mutant: PtxFunction) -> bool:
+        """True if neither the model nor a reading finds anything new in a mutant. Raises BudgetSpent."""
+        known = self._work.known_unnoticed(mutant)
+        if known is not None:
+            return known
+        changed = self._work.changed(mutant)
+        work = self._near if self._work.changed(self._near.entry) <= changed else self._work
+        outcome, judged = work.outcome(mutant)
+        if outcome.unnoticed and self._same is not None and judged is not None and not work.runs.lead_to(judged):
+            near = work.beside(mutant, judged)
+            if near.masking.same_run is not None:
+                self._near, self._gone, self._shown = near, frozenset(it.number for it in changed), {}
+        return outcome.unnoticed
+
+    def shown(self, changes: Sequence[Mutation]) -> bool:
+        """True if the run of the kernel shows that something is wrong with these changes. Raises BudgetSpent."""
+        self._work.check_time()
+        work, same, more = self._asked(changes)
+        if same is not None and same.waits_for_ever(more):
+            return True
+        if masked := work.masking.masked(more):
+            if masked.findings:
+                self._shown[_numbers(changes)] = Shown.of(masked.findings[0])
+            return True
+        if same is not None and (there := same.shows(more)) is not None:
+            self._shown[_numbers(changes)] = there
+            return True
+        if work.runs.new_findings(more):
+            return True
+        if same is not None:
+            same.look_from(more)
+            work.runs.look_from(more, same)
+        return False
+
+    def stay_broken(self, changes: Sequence[Mutation], others: Sequence[Mutation]) -> bool:
+        """True if the kernel with some changes, which is wrong, still is with other removals."""
+        change, number = changes[0], changes[0].instruction.number
+        if self._same is not None and len(changes) == 1 and number in self._lines:
+            return self._same.stays_broken(change, self._lines[number], others)
+        _, same, more = self._asked([*changes, *others])
+        there = self._shown.get(_numbers(changes)) if same is self._asked(changes)[1] else None
+        if same is not None and there is not None:
+            return same.still_shows(there, others, more)
+        return all(self._same is not None and self._same.only_orders(it) for it in others)
+
+    def _asked(self, changes: Sequence[Mutation]) -> tuple[MutantWork, SameRun | None, Sequence[Mutation]]:
+        """The kernel whose runs are asked about some changes, its run that is asked first, and which of the changes it
+        has not."""
+        if not self._gone or not self._gone <= _numbers(changes):
+            return self._work, self._same, changes
+        more = [it for it in changes if it.instruction.number not in self._gone]
+        return self._near, self._near.masking.same_run, more
 
 
 def _numbers(changes: Sequence[Mutation]) -> frozenset[int]:
     return frozenset(change.instruction.number for change in changes)
-
-
-def _shown(
-    work: MutantWork, changes: Sequence[Mutation], shown: dict[frozenset[int], Shown], same: SameRun | None
-) -> bool:
-    """True if the run of the kernel shows that something is wrong with these changes. Raises BudgetSpent."""
-    work.check_time()
-    if same is not None and same.waits_for_ever(changes):
-        return True
-    if masked := work.masking.masked(changes):
-        if masked.findings:
-            shown[_numbers(changes)] = Shown.of(masked.findings[0])
-        return True
-    if same is not None and (there := same.shows(changes)) is not None:
-        shown[_numbers(changes)] = there
-        return True
-    if work.runs.new_findings(changes):
-        return True
-    if same is not None:
-        same.look_from(changes)
-        work.runs.look_from(changes, same)
-    return False

@@ -16,11 +16,12 @@ from memmodel.kernel.check.conductor import judge_case
 from memmodel.kernel.check.inputs import reading_models
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.launch import Launch
-from memmodel.kernel.mutate.mutants import MutantWork, findings_of_readings
+from memmodel.kernel.mutate import mutants
+from memmodel.kernel.mutate.mutants import findings_of_readings
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation, mutations
 from memmodel.kernel.mutate.same_run import SameRun
 from memmodel.kernel.mutate.same_runs import SameRuns
-from memmodel.kernel.mutate.table import mutation_table
+from memmodel.kernel.mutate.table import Removals, mutation_table
 from memmodel.kernel.order.flags import ASKED, Flags
 from memmodel.ptx.module.syntax import PtxFunction, PtxModule
 
@@ -336,8 +337,8 @@ setp.eq.s32 %p1, %r0, 32;
 def test_what_is_needed_alone_is_needed_without_idle_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside an object that nobody waits for, the barrier that hangs without its other half is not judged again."""
     asked: list[PtxFunction] = []
-    unnoticed = MutantWork.unnoticed
-    monkeypatch.setattr(MutantWork, "unnoticed", lambda work, it: (asked.append(it), unnoticed(work, it))[1])
+    unnoticed = Removals.unnoticed
+    monkeypatch.setattr(Removals, "unnoticed", lambda work, it: (asked.append(it), unnoticed(work, it))[1])
     spare = "@%p0 mbarrier.init.shared.b64 [%r4], 1;\nbar.sync 0;\n@%p0 mbarrier.inval.shared.b64 [%r4];\n"
     read = module(spare + NEIGHBOUR.format(sync="bar.arrive 1, 128;\nbar.sync 1, 128;"))
     table = mutation_table(read, entry(read), launch(), MODEL, together=True)
@@ -386,3 +387,41 @@ def test_a_commit_of_nothing_counts_as_a_group() -> None:
         same = SameRuns(judged(read, entry(read), launch()), MODEL)._runs[0]
         removals = [it for it in mutations(entry(read)) if it.what == REMOVED]
         assert [bool(same.new_findings(it)) for it in removals[:2]] == needed
+
+
+def test_beside_removals_that_took_runs_of_their_own_more_is_asked_of_these(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the last wait its arrival can go, but the object is waited for before: a run of its own shows that. What
+    is needed beside these is read off that run."""
+    wait = "{0}:\nmbarrier.try_wait.parity.shared.b64 %p5, [%r4], {1};\n@!%p5 bra {0};\n"
+    arrive = "@%p0 mbarrier.arrive.shared.b64 _, [%r4];\n"
+    body = "@%p0 mbarrier.init.shared.b64 [%r4], 1;\nbar.sync 0;\n@%p0 st.shared.u32 [%r2], 7;\n" + arrive
+    body += wait.format("A", 0) + "ld.shared.u32 %r5, [%r2];\nbar.sync 0;\n" + arrive
+    body += wait.format("B", 1)
+    read = module(body)
+    runs: list[PtxFunction] = []
+    own: list[int] = []
+    unnoticed = Removals.unnoticed
+
+    def run(case: KernelCase, *_: object) -> JudgedKernel:
+        runs.append(case.entry)
+        return judge_case(case)
+
+    def asked(removals: Removals, mutant: PtxFunction) -> bool:
+        before = len(runs)
+        answer = unnoticed(removals, mutant)
+        own.append(len(runs) - before)
+        return answer
+
+    monkeypatch.setattr(mutants, "judge_case", run)
+    monkeypatch.setattr(Removals, "unnoticed", asked)
+    table = mutation_table(read, entry(read), launch(), MODEL, together=True)
+    assert table.minimum is not None
+    assert [it.words[1] for it in table.minimum.dropped] == ["sync", "arrive", "try_wait"]
+    assert sum(own) == 2, own
+    numbers = {it.number for it in table.minimum.dropped}
+    removals = [it for it in mutations(entry(read)) if it.what == REMOVED]
+    gone = [it for it in removals if it.instruction.number in numbers]
+    assert not judged(read, with_all(entry(read), tuple(gone)), launch()).verdict.serious
+    for more in removals:
+        if more not in gone:
+            assert judged(read, with_all(entry(read), (*gone, more)), launch()).verdict.serious, more
