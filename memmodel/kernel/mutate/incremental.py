@@ -28,7 +28,7 @@ from memmodel.kernel.mutate.mutations import REMOVED, Mutation, is_weaker, with_
 from memmodel.kernel.mutate.reasons import LaunchOrder
 from memmodel.kernel.mutate.same_run import SameRun
 from memmodel.kernel.mutate.together import largest
-from memmodel.kernel.order.verdict import KernelFinding
+from memmodel.kernel.order.verdict import FindingKey, KernelFinding
 
 Judged = Iterator[tuple[int, MutantResult]]
 MANY = 3
@@ -108,6 +108,8 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
         new = work.runs.new_findings([change]) if number in asked and number not in silent else []
         if new:
             yield number, _with(work, change, new)
+        elif number not in asked and (hangs := _hangs(work, same, change)):
+            yield number, MutantResult(change, *fate_of(hangs))
         else:  # a change about which nothing is known yet would spoil the others
             at_once = (groups or work.runs.cover(change)) and number in asked
             (left if at_once and same.keeps_others(change) else alone).append(number)
@@ -133,6 +135,12 @@ def _only_waits(work: MutantWork, change: Mutation) -> bool:
     """
     work.check_time()
     return change.what == REMOVED and work.runs.waits_in_all(change) and not work.runs.show([change])
+
+
+def _hangs(work: MutantWork, same: SameRun, change: Mutation) -> list[FindingKey]:
+    """Where threads wait for ever with a change, as far as the kernel's runs tell, and do not in the kernel."""
+    hangs = same.endless_waits([change]) or work.runs.endless_waits([change])
+    return [key for key in hangs if key not in work.base.known_keys]
 
 
 def _with(work: MutantWork, change: Mutation, new: Sequence[KernelFinding]) -> MutantResult:

@@ -28,7 +28,7 @@ from memmodel.isa.lowered import lowered
 from memmodel.kernel.check.so_far import JudgedRun
 from memmodel.kernel.flow.polling import complaints
 from memmodel.kernel.machine.engines.wgmma import counts_registers
-from memmodel.kernel.mutate.missing_arrivals import Arrivals, Without
+from memmodel.kernel.mutate.endless_waits import EndlessWaits, Without
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation
 from memmodel.kernel.mutate.regrouped import Regrouped
 from memmodel.kernel.mutate.saved_waits import Saved, may_pass, passing, saved_waits
@@ -159,15 +159,17 @@ class SameRun:
             return False
         return self._removed([it for it in self._that_show(changes) if not self._groups.handles(it)]) is not None
 
-    def waits_for_ever(self, changes: Sequence[Mutation]) -> bool:
-        """True if a thread waits for ever with these removals, since too few arrive at an mbarrier object."""
+    def endless_waits(self, changes: Sequence[Mutation]) -> list[FindingKey]:
+        """Where threads wait for ever with these removals, in the order of the threads: hangs that are new. None where
+        that is not read off the run."""
         reached = self._reached(changes)
         if any(it.what != REMOVED or not self._counts_for_nothing(it.instruction) for it in reached):
-            return False
+            return []
         gone = {it.instruction.number for it in reached}
         waits = {wait for number in gone for wait in self._saved.get(number, ())}
         saved = {wait for wait, tests in self._run.run.awaits.items() if not tests.isdisjoint(gone)}
-        return self._arrivals.too_few(Without(gone, waits, saved))
+        found = (("hang", (it.line,)) for it in self._endless.without(Without(gone, waits, saved)))
+        return [key for key in dict.fromkeys(found) if key not in self._known]
 
     def _counts_for_nothing(self, instruction: PtxInstruction) -> bool:
         """True if threads execute the same without an instruction, as long as they do not wait for it."""
@@ -176,8 +178,8 @@ class SameRun:
         return self._used.isdisjoint(lowered(instruction).writes)
 
     @cached_property
-    def _arrivals(self) -> Arrivals:
-        return Arrivals(self._run.run, self._run.entry, self._run.graph.number)
+    def _endless(self) -> EndlessWaits:
+        return EndlessWaits(self._run.run, self._run.entry, self._run.graph.number)
 
     def look_from(self, changes: Sequence[Mutation], other: SameRun | None = None) -> None:
         """More removals will be asked about beside these: evaluate them by what differs from the run without these, if

@@ -14,7 +14,7 @@ from memmodel.kernel.check.case import KernelCase
 from memmodel.kernel.check.so_far import JudgedKernel, VerdictSoFar
 from memmodel.kernel.mutate.mutations import Mutation
 from memmodel.kernel.mutate.same_run import SameRun
-from memmodel.kernel.order.verdict import KernelFinding
+from memmodel.kernel.order.verdict import FindingKey, KernelFinding
 
 MANY = 2
 """A run with so many times the events of the first one, threads that do the same left out, may show what that does
@@ -41,6 +41,10 @@ class SameRuns:
         """What a flag reports of the kernel with these changes in a run in which more is executed than in the first, or
         far fewer threads do the same."""
         return next((found for run in self._longer if (found := run.new_findings(*changes))), [])
+
+    def endless_waits(self, changes: Sequence[Mutation]) -> list[FindingKey]:
+        """As `SameRun.endless_waits`, of the first run in which there are any, but the first of all."""
+        return next((found for run in self._runs[1:] if (found := run.endless_waits(changes))), [])
 
     def look_from(self, changes: Sequence[Mutation], other: SameRun) -> None:
         """As `SameRun.look_from`."""

@@ -203,7 +203,7 @@ class Removals:
         """True if the run of the kernel shows that something is wrong with these changes. Raises BudgetSpent."""
         self._work.check_time()
         work, same, more = self._asked(changes)
-        if same is not None and same.waits_for_ever(more):
+        if same is not None and (same.endless_waits(more) or work.runs.endless_waits(more)):
             return True
         if masked := work.masking.masked(more):
             if masked.findings:

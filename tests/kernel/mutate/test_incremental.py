@@ -295,11 +295,11 @@ def test_where_the_budget_runs_out_the_rest_is_not_judged(
     made = synchronization_report(table)
     needs = [(it.instruction.opcode, it.need) for it in made.synchronizations]
     assert needs == [
-        ("bar.arrive", Necessity.LATE),
+        ("bar.arrive", Necessity.NEEDED),
         ("bar.sync", Necessity.LATE),
         ("bar.sync", Necessity.NEEDLESS),
     ]
-    assert made.synchronizations[0].without == what and made.minimum is None
+    assert made.synchronizations[1].without == what and made.minimum is None
     assert " 0 MB" not in what and report_lines(made)[1] == f"not all was judged: {what}; {option} gives more"
     assert f"{option} gives more" in report_page(made)
 
@@ -316,10 +316,10 @@ def test_a_report_that_is_interrupted_has_what_was_judged(monkeypatch: pytest.Mo
     words = ["kernel", f"{tmp_path / 'k.ptx'}", "--launch", f"{tmp_path / 'l.json'}"]
     words += ["--report", f"{files['page.html']}", "--json", f"{files['data.json']}"]
     answer = CliRunner().invoke(app, words)
-    assert answer.exit_code == Exit.UNDECIDED and "2 not judged" in answer.output, answer.output
-    assert "2 not judged" in files["page.html"].read_text()
+    assert answer.exit_code == Exit.UNDECIDED and "1 not judged" in answer.output, answer.output
+    assert "1 not judged" in files["page.html"].read_text()
     needs = [(it["need"], it["without"]) for it in json.loads(files["data.json"].read_text())["synchronizations"]]
-    assert needs[:2] == [("not judged", "interrupted")] * 2 and needs[2][0] == "needless here"
+    assert [need for need, _ in needs] == ["needed", "not judged", "needless here"] and needs[1][1] == "interrupted"
 
 
 def test_a_process_that_is_killed_costs_its_own_change(monkeypatch: pytest.MonkeyPatch) -> None:

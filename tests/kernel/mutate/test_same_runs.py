@@ -417,7 +417,7 @@ def test_beside_removals_that_took_runs_of_their_own_more_is_asked_of_these(monk
     table = mutation_table(read, entry(read), launch(), MODEL, together=True)
     assert table.minimum is not None
     assert [it.words[1] for it in table.minimum.dropped] == ["sync", "arrive", "try_wait"]
-    assert sum(own) == 2, own
+    assert sum(own) == 1, own
     numbers = {it.number for it in table.minimum.dropped}
     removals = [it for it in mutations(entry(read)) if it.what == REMOVED]
     gone = [it for it in removals if it.instruction.number in numbers]
