@@ -199,18 +199,15 @@ def asked(it: Draft, vocabulary: Vocabulary) -> list[str]:
         for spot in body
         if spot.use is not None and vocabulary.accesses[spot.use[0]].answers
     ]
+    arrays = {TENSOR} if vocabulary.columns > 1 else set()
+    if vocabulary.grain is not Grain.WHOLE:
+        arrays |= {TILE, SHARED}
     places = []
     one_cta = it.seats is None or len(set(it.seats)) == 1
     for kind, place in used_places(it, vocabulary):
         if kind != OBJECT:
             home = "" if one_cta or kind not in PLACED else f"@cta{dict(it.homes)[kind, place]}"
-            many = (
-                vocabulary.columns > 1
-                if kind == TENSOR
-                else kind in (TILE, SHARED) and vocabulary.grain is not Grain.WHOLE
-            )
-            word = "[0]" if many else ""
-            places.append(NAMES[kind][place] + home + word)
+            places.append(NAMES[kind][place] + home + ("[0]" if kind in arrays else ""))
     return registers + places
 
 

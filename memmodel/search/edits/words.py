@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import islice
 
 from memmodel.base.labels import Label
-from memmodel.isa.rows.ingredients import GLOBAL, OBJECT
+from memmodel.isa.rows.ingredients import GLOBAL, OBJECT, Grain
 from memmodel.search.edits.completing import ACCESSES, Placing, by_flags, classes_of, handing_over, reached, spelt_out
 from memmodel.search.edits.least_words import Disagree, sets_of_words
 from memmodel.search.edits.word_labels import (
@@ -66,7 +66,7 @@ class ChosenWords:
         near = self._first[0]
         sets = [*self._begun[1:], *islice(self._sets, _OTHERS + 1 - len(self._begun))]
         others = [near for words in sets for near in _near(_with_kin(words, self._every), self._disagree)]
-        if any(ingredient_of(word).grain for word in near):
+        if any(ingredient_of(word).grain is Grain.WHOLE for word in near):
             others.insert(0, reached((*near, *handing_over(near), _BRIDGE)))
         return [spelt_out(words, self._placing) for words in dict.fromkeys(others) if words not in self._first]
 
