@@ -35,6 +35,8 @@ STORES = {
     "a store behind a barrier": "st.shared.u32 [s], 7;\nbar.sync 0;\n@%p st.shared.u32 [s], 8;",
     "a value of each lane, twice": "st.shared.u32 [s], %r0;\n@%q st.shared.u32 [s], %r1;",
     "bytes that overlap in part": "st.shared.u32 [s], 0;\n@%p st.shared.u8 [s+1], 0;\n@%q st.shared.u16 [s+2], 1;",
+    "a reader between two writers, of which the later one is in its warp": ".reg .pred %m;\nsetp.eq.u32 %m, %r0, 40;\n"
+        "@%p st.shared.u32 [s], 7;\n@%m ld.shared.u32 %r10, [s];\n@%q st.shared.u32 [s], 7;",
     "a flag and who looks at it": "@%p st.relaxed.cta.shared.u32 [s], 1;\n@!%p st.shared.u32 [s], 1;",
 }
 
@@ -355,3 +357,26 @@ def test_two_lanes_stand_for_those_that_make_the_same_copy(monkeypatch: pytest.M
         assert sum(left_out) >= (2 * 60 if name == "every lane copies the same" else 0), name
         monkeypatch.setattr(block_accesses, "_copies_of_two_lanes", lambda run, roles, single, others: single)
         assert findings(copies) == few, name
+
+
+MATRIX = """mov.u32 %r5, m;
+add.u32 %r3, %r5, %r1;
+shr.u32 %r20, %r5, 4;
+and.b32 %r20, %r20, 0x3fff;
+mov.b32 %r21, 0x40000040;
+mov.b64 %d10, {%r20, %r21};
+st.shared.b32 [%r3], %r0;
+wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d10, %d10, 1, 1, 1, 0, 0;
+"""
+"""All lanes read a matrix together, and each wrote a word of it by itself."""
+
+
+def test_a_lane_that_does_more_is_looked_at_by_itself() -> None:
+    """Of lanes that do something together two stand for all of a role, and each that also does something alone."""
+    read = module(MATRIX, ".shared .align 1024 .b8 m[16384];")
+    run = run_launch(read, entry(read), launch(128))
+    places = Conflicts(run, Roles(run)).places.values()
+    seen = [[(use.thread, side_of(use.label)) for use, _ in place.members] for place in places]
+    stores = [(thread, place) for place in seen for thread, side in place if side is Side.WRITE]
+    assert stores
+    assert all((thread, Side.READ) in place for thread, place in stores)
