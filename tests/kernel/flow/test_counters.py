@@ -295,6 +295,38 @@ def test_a_barrier_that_flips(change: dict[str, str], expected: str) -> None:
         assert verdict.word == expected, (verdict.findings, verdict.choices, verdict.open)
 
 
+EACH_ROUND = """
+mov.u32 %r20, %ctaid.x;
+mov.u32 %r21, 0;
+setp.eq.u32 %p3, %r20, 0;
+selp.b32 %r22, 0x7fffffff, 1, %p3;
+mul.wide.u32 %d1, %r20, 4;
+add.s64 %d2, %d0, %d1;
+xor.b32 %r25, %r20, 1;
+mul.wide.u32 %d1, %r25, 4;
+add.s64 %d3, %d0, %d1;
+LOOP:
+st.global.u32 [%d2+256], %r20;
+atom.add.acq_rel.gpu.u32 %r23, [%d0], %r22;
+W: ld.acquire.gpu.u32 %r24, [%d0];
+xor.b32 %r28, %r24, %r23;
+setp.gt.s32 %p5, %r28, -1;
+@%p5 bra W;
+ld.global.u32 %r9, [%d3+256];
+add.s64 %d2, %d2, 64;
+add.s64 %d3, %d3, 64;
+add.u32 %r21, %r21, 1;
+setp.lt.u32 %p6, %r21, 2;
+@%p6 bra LOOP;
+"""
+
+
+def test_the_arrivals_of_later_rounds_are_not_those_before_a_wait() -> None:
+    """What an arrival returned is known in each round, so one run is enough."""
+    verdict = judged(EACH_ROUND, 1, 2, "zero")
+    assert (verdict.word, verdict.explored) == ("clean", 1)
+
+
 SUM = """
 @%p0 st.shared.u32 [%r2], 0;
 bar.sync 0;

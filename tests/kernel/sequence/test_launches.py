@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from memmodel import check_kernel, check_launches
 from memmodel.cli.app import app
 from memmodel.errors import InputError
+from memmodel.kernel.export.grids import NO_WAIT, NOT_BY_WAIT
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.ptx.module.reader import parse_module
 from memmodel.source import Source
@@ -146,6 +147,24 @@ PAIRS = {
     "a relaxed store before the launch": (
         WRITES.replace(LAUNCH, f"st.relaxed.gpu.global.u32 [%rd1+4096], %r3;\n{LAUNCH}"), reads(*USE), "findings", "",
     ),
+    "a release before the launch": (
+        WRITES.replace("ret;", f"st.release.gpu.global.u32 [%rd1+4096], %r3;\n{LAUNCH}\nret;").replace(LAUNCH, "", 1),
+        reads(*USE), "undecided", "whether anything else orders",
+    ),
+    "atomic operations, and a weak read": (ATOMIC, reads(*USE), "findings", ""),
+    "reads first, and a word that may tell of the wait of another thread": (
+        WRITES,
+        reads("setp.ne.u32 %p1, %r2, 0;", "@%p1 bra IN;", WAIT, "st.relaxed.cta.shared.u32 [words], 1;", "bra OUT;",
+              "IN:", *USE, "ld.relaxed.cta.shared.u32 %r6, [words];", "OUT:"
+        ).replace(".reg", ".shared .align 16 .b8 words[128];\n.reg", 1), "findings", "",
+    ),
+    "one thread reads first, and then a word that may tell of the wait of another one": (
+        WRITES,
+        reads("setp.ne.u32 %p1, %r2, 0;", "setp.ne.u32 %p2, %r2, 1;", "@%p1 bra IN;", WAIT,
+              "st.relaxed.cta.shared.u32 [words], 1;", "bra OUT;", "IN:", "@%p2 bra OUT;", *USE,
+              "ld.relaxed.cta.shared.u32 %r6, [words];", "OUT:"
+        ).replace(".reg", ".shared .align 16 .b8 words[128];\n.reg", 1), "findings", "",
+    ),
     "atomic operations of both": (
         ATOMIC, reads("red.relaxed.gpu.global.add.u32 [%rd21], 1;", WAIT), "undecided", "what they read of each other",
     ),
@@ -166,6 +185,7 @@ def test_a_launch_that_may_begin_early(name: str) -> None:
     assert before.word != "findings" and any(reason in what for what in verdict.open) is bool(reason)
     if word == "findings":
         assert [side.what.split(" (")[0][-8:] for side in verdict.findings[0].sides] == ["launch 1", "launch 2"]
+        assert verdict.findings[0].reason == (NOT_BY_WAIT if "read-only path" in name else NO_WAIT)
     assert not any("launch before writes" in what for what in verdict.assumptions)
     early["programmatic"] = False
     assert judged(first + second, launch("writes", A, grid=2, size=8192), early)[1].word == "clean"
