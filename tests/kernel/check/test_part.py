@@ -11,7 +11,7 @@ from helpers.kernel.samples import entry, kernel_text, launch, module
 
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
-from memmodel.kernel.check import part
+from memmodel.kernel.check import inputs, part
 from memmodel.kernel.check.case import CheckOptions
 from memmodel.kernel.check.conductor import judge
 from memmodel.kernel.check.inputs import chosen_ctas
@@ -59,8 +59,8 @@ END:
 """
 
 
-def judged(body: str, ctas: int = CTAS, *, widens: bool = True) -> KernelVerdict:
-    read, launched = module(body), launch(THREADS, ctas, "zero")
+def judged(body: str, ctas: int = CTAS, threads: int = THREADS, *, widens: bool = True) -> KernelVerdict:
+    read, launched = module(body), launch(threads, ctas, "zero")
     options = CheckOptions(ctas=chosen_ctas(launched, ()), widens=widens)
     return judge(read, entry(read), launched, load_model("ptx-9.4"), options)
 
@@ -77,11 +77,13 @@ def test_a_race_of_ctas_that_the_part_has_not() -> None:
     ]  # type: ignore[operator]
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize(("fence", "word"), [("", "findings"), ("membar.gl;", "clean")])
-def test_the_last_block_of_a_large_grid(fence: str, word: str) -> None:
-    assert judged(LAST_BLOCK.format(fence=fence), 6).word == word
-    assert judged(LAST_BLOCK.format(fence=fence)).word == word
+def test_the_last_block_of_a_large_grid(fence: str, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "SMALL", 256)
+    assert len(chosen_ctas(launch(32, CTAS), ())) == 2
+    for ctas in (6, CTAS):
+        verdict = judged(LAST_BLOCK.format(fence=fence), ctas, 32)
+        assert (verdict.word, verdict.ctas) == (word, ())
 
 
 def test_a_part_does_not_hang_because_others_are_not_run() -> None:

@@ -36,7 +36,7 @@ STORES = {
     "a value of each lane, twice": "st.shared.u32 [s], %r0;\n@%q st.shared.u32 [s], %r1;",
     "bytes that overlap in part": "st.shared.u32 [s], 0;\n@%p st.shared.u8 [s+1], 0;\n@%q st.shared.u16 [s+2], 1;",
     "a reader between two writers, of which the later one is in its warp": ".reg .pred %m;\nsetp.eq.u32 %m, %r0, 40;\n"
-        "@%p st.shared.u32 [s], 7;\n@%m ld.shared.u32 %r10, [s];\n@%q st.shared.u32 [s], 7;",
+    "@%p st.shared.u32 [s], 7;\n@%m ld.shared.u32 %r10, [s];\n@%q st.shared.u32 [s], 7;",
     "a flag and who looks at it": "@%p st.relaxed.cta.shared.u32 [s], 1;\n@!%p st.shared.u32 [s], 1;",
 }
 

@@ -203,12 +203,15 @@ OWN_LATCH = {
             ({"load": "relaxed"}, 64, "findings"),
             ({"arrive": "atom.acquire.cta.shared.add.u32 %r9, [s], -1;"}, 64, "findings"),
             # One more than is waited for: the word may be 1, and later 0; or it never is 0.
-            ({"init": "@%p0 st.shared.u32 [s], 63;\nbar.sync 0;", "test": "setp.gt.s32 %p2, %r5, 0;"}, 64, "not clean"),
+            ({"init": "@%p0 st.shared.u32 [s], 33;\nbar.sync 0;", "test": "setp.gt.s32 %p2, %r5, 0;"}, 34, "findings"),
             ({"arrive": "atom.release.cta.shared.exch.b32 %r9, [s], 0;"}, 64, "not clean"),
             ({"arrive": OWN_LATCH["arrive"] + "\n@%p0 st.shared.u32 [s], 0;"}, 64, "findings"),
             (
-                {"arrive": OWN_LATCH["arrive"] + "\nsetp.eq.u32 %p6, %r9, 1;\n@%p6 st.shared.u32 [s+640], 1;"},
-                64,
+                {
+                    "init": "@%p0 st.shared.u32 [s], 34;\nbar.sync 0;",
+                    "arrive": OWN_LATCH["arrive"] + "\nsetp.eq.u32 %p6, %r9, 1;\n@%p6 st.shared.u32 [s+640], 1;",
+                },
+                34,
                 "not clean",
             ),
         ],
