@@ -119,8 +119,9 @@ ARGUED = {
     "((None, set(), 0))": "what was evaluated before is evaluated once more",
     "memmodel/kernel/order/readings.py: left and any(left & keys for keys in gone) -> "
     "((any(left & keys for keys in gone)))": "nothing is in an empty set",
-    "memmodel/kernel/conflicts/class_pairs.py: place[piece] < place[partner] -> (place[piece] <= place[partner])": "two "
-    "accesses of one thread that are judged by pairs follow each other in program order: none is found",
+    "memmodel/kernel/conflicts/class_pairs.py: place[piece] < place[partner] -> "
+    "(place[piece] <= place[partner])": "two accesses of one thread that are judged by pairs follow each other in "
+    "program order: none is found",
     "memmodel/kernel/conflicts/uses.py: not is_replicated(self.label) -> bool(is_replicated(self.label))": "an access "
     "that shares no event has one in each of its pairs: only what a graph costs differs",
     "memmodel/mutate/work.py: None if self.judging.expected is None else word_for(steps.test.expectations, "
