@@ -111,6 +111,11 @@ ARGUED = {
     "them are tried behind",
     "memmodel/kernel/check/executions.py: search.left_out and search.no_execution -> ((search.left_out))": "executions "
     "are run, too, that have more order than others which were run",
+    "memmodel/kernel/export/hangs.py: event.time < read.time -> (event.time <= read.time)": "no two events have "
+    "one time",
+    "memmodel/kernel/output/source_names.py: PTX_LINES.sub(self._placed, text) if self._sources else text -> "
+    "(PTX_LINES.sub(self._placed, text))": "without places in the source each line stays as it is",
+    'memmodel/kernel/output/text.py: more if lines else "" -> (more)': "findings that are alike have sides",
     "memmodel/kernel/export/hangs.py: isinstance(event.label, Barrier) and event.label.half is Half.ARRIVE -> "
     "((event.label.half is Half.ARRIVE))": "asked of events of barriers only",
     "memmodel/kernel/flow/packing.py: len(slots) <= HIGHEST -> (len(slots) < HIGHEST)": "how many registers "

@@ -220,6 +220,40 @@ def test_the_buffer_of_a_tensor_follows_from_its_map(tmp_path: Path) -> None:
     assert without.word == "undecided" and "--set m=bf16:384x256:64x64:128B" in guess
 
 
+def test_one_of_two_tensor_maps_is_described(tmp_path: Path) -> None:
+    """Of the other one it is said that none was taken."""
+    both = MAPPED.replace("m[128])", "m[128], .param .align 64 .b8 n[128])")
+    again = both.replace("WAIT:", "mov.b64 %d0, n; cvta.param.u64 %d0, %d0; prefetch.tensormap [%d0];\nWAIT:")
+    (tmp_path / "k.ptx").write_text(again)
+    assert tensor_map_params(entry_of(read_module(tmp_path / "k.ptx"), None)) == ["m", "n"]
+    for described, other in (("m", "n"), ("n", "m")):
+        given = {"grid": 1, "block": 32, "tensormaps": [{**ENCODED, "param": described}]}
+        guessed = [reason for reason in check_kernel(tmp_path / "k.ptx", given).unsettled if "the tensor map" in reason]
+        assert len(guessed) == 1 and f"the tensor map {other};" in guessed[0], guessed
+
+
+def test_a_pointer_and_a_number_in_a_structure(tmp_path: Path) -> None:
+    """A member that is used as an address gets a buffer, and one that is given as a number stays one."""
+    (tmp_path / "k.ptx").write_text(
+        HEAD
+        + """.entry e(.param .align 8 .b8 c[16]) {
+.reg .b64 %d<4>; .reg .b32 %r<8>;
+ld.param.u64 %d0, [c+8]; cvta.to.global.u64 %d0, %d0;
+ld.param.u32 %r0, [c]; mov.u32 %r1, %tid.x; mul.lo.u32 %r2, %r1, %r0; mul.wide.u32 %d1, %r2, 4; add.s64 %d2, %d0, %d1;
+st.global.u32 [%d2], %r1;
+ret; }"""
+    )
+    for step, word in ((1, "clean"), (0, "findings")):
+        members = [{"offset": 0, "type": "u32", "value": step}]
+        params = [{"name": "c", "type": "bytes", "fields": members}]
+        verdict = check_kernel(tmp_path / "k.ptx", {"grid": 1, "block": 32, "params": params})
+        (struct,) = verdict.launch.params
+        assert struct.fields is not None
+        kinds = {member.offset: (member.type, member.address is not None) for member in struct.fields}
+        assert kinds == {0: ("u32", False), 8: ("ptr", True)}
+        assert verdict.word == word
+
+
 def test_a_tensor_map_in_words(tmp_path: Path) -> None:
     (tmp_path / "k.ptx").write_text(MAPPED)
     sizes = "--grid", 1, "--block", 32, "--set"
@@ -229,9 +263,13 @@ def test_a_tensor_map_in_words(tmp_path: Path) -> None:
     code, output = run(tmp_path / "k.ptx", "--launch", tmp_path / "l.json", *sizes, "m=f32:64x32:32x2")
     assert code == 1 and "lacks 256 bytes that were announced" in output, output
     for wrong, why in (("bf16:64:64x4", "has 1 sizes, and its box 2"), ("bf16:a:b", "not a tensor map"),
+                       ("bf16:64xa:64x4", "not a tensor map"),
                        ("xf16:64x32:64x4", "xf16 is not known")):  # fmt: skip
         code, output = run(tmp_path / "k.ptx", *sizes, f"m={wrong}")
         assert code == 2 and why in output, output
+    for place in ("tensormaps.1.boxDim.0", "tensormaps.0.boxDim.2", "tensormaps.0.boxDim.2x", "tensormaps.0.swizzles"):
+        code, output = run(tmp_path / "k.ptx", "--launch", tmp_path / "l.json", *sizes, f"{place}=4")
+        assert code == 2 and "no number stands there" in output, output
 
 
 def test_standard_input_that_is_no_ptx(monkeypatch: pytest.MonkeyPatch) -> None:
