@@ -11,7 +11,7 @@ of them, nothing is with a stronger one. All others are judged for themselves.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from memmodel.kernel.mutate.mutants import (
@@ -28,7 +28,7 @@ from memmodel.kernel.mutate.mutations import REMOVED, Mutation, is_weaker, with_
 from memmodel.kernel.mutate.reasons import LaunchOrder
 from memmodel.kernel.mutate.same_run import SameRun
 from memmodel.kernel.mutate.together import largest
-from memmodel.kernel.order.verdict import FindingKey, KernelFinding
+from memmodel.kernel.order.verdict import FindingKey
 
 Judged = Iterator[tuple[int, MutantResult]]
 MANY = 3
@@ -87,8 +87,6 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
     groups = work.base.exhaustive or not work.base.choices
     met = [number for number in numbers if reached(work, work.changes[number].instruction)]
     quiet = frozenset(_quiet(work, same, met))
-    unshown: list[int] = []
-    asked: list[int] = []
     for number in numbers:
         change = work.changes[number]
         if number not in met:
@@ -96,22 +94,14 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
             continue
         work.check_time()
         new = [] if number in quiet else same.new_findings(change)
+        execution = new is not None
+        new = new or (work.runs.new_findings([change]) if execution else [])
         if new:
-            yield number, _with(work, change, new)
-        else:
-            unshown.append(number)
-            asked += [number] if new == [] else []
-    silent = frozenset(_silent(work, same, asked))
-    for number in unshown:
-        change = work.changes[number]
-        work.check_time()
-        new = work.runs.new_findings([change]) if number in asked and number not in silent else []
-        if new:
-            yield number, _with(work, change, new)
-        elif number not in asked and (hangs := _hangs(work, same, change)):
+            yield number, MutantResult(change, *fate_of([it.key for it in new], work.base.known_keys))
+        elif not execution and (hangs := _hangs(work, same, change)):
             yield number, MutantResult(change, *fate_of(hangs))
         else:  # a change about which nothing is known yet would spoil the others
-            at_once = (groups or work.runs.cover(change)) and number in asked
+            at_once = execution and (groups or work.runs.cover(change))
             (left if at_once and same.keeps_others(change) else alone).append(number)
     rounds: dict[tuple[int, bool, bool], list[int]] = {}
     for _, of_instruction in groupby(left, key=lambda number: work.changes[number].instruction.number):
@@ -143,35 +133,17 @@ def _hangs(work: MutantWork, same: SameRun, change: Mutation) -> list[FindingKey
     return [key for key in hangs if key not in work.base.known_keys]
 
 
-def _with(work: MutantWork, change: Mutation, new: Sequence[KernelFinding]) -> MutantResult:
-    """The result of a change with these new findings."""
-    return MutantResult(change, *fate_of([finding.key for finding in new], work.base.known_keys))
-
-
 def _quiet(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator[int]:
     """Changes of which the run shows nothing, since it shows nothing with all such changes of one opcode."""
-    for members in _alike(work, same, numbers):
-        work.check_time()
-        if len(members) > MANY and same.new_findings(*(work.changes[number] for number in members)) == []:
-            yield from members
-
-
-def _silent(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator[int]:
-    """Changes of which longer runs show nothing, since they show nothing with all such changes of one opcode."""
-    for members in _alike(work, same, numbers):
-        work.check_time()
-        if len(members) > 1 and not work.runs.new_findings([work.changes[number] for number in members]):
-            yield from members
-
-
-def _alike(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Collection[list[int]]:
-    """The same changes of one opcode, as far as what is wrong with one is with all."""
     alike: dict[tuple[str, ...], list[int]] = {}
     for number in numbers:
         change = work.changes[number]
         if same.keeps_others(change):
             alike.setdefault((change.what, *change.instruction.words), []).append(number)
-    return alike.values()
+    for members in alike.values():
+        work.check_time()
+        if len(members) > MANY and same.new_findings(*(work.changes[number] for number in members)) == []:
+            yield from members
 
 
 def _groups(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator[list[int]]:
