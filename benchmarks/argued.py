@@ -99,6 +99,8 @@ ARGUED = {
     "(self._numbers(uses, warp, lanes, moving))": "no number drifts where no register does",
     "memmodel/kernel/all_sizes/period_insertion.py: event.order or 0 -> ((event.order))": "what meets at a barrier has "
     "a place among the events of its thread",
+    'memmodel/kernel/arguments/element_types.py: "f" in self.lower() and "int" not in self.lower() -> '
+    '(("f" in self.lower()))': "no type of integers has that letter",
     "memmodel/kernel/check/executions.py: None if flags is None else flags.relation(BASE) -> "
     "(flags.relation(BASE))": "a run that was judged has flags",
     "memmodel/kernel/executions/counters.py: each.given or 0 -> ((each.given))": "a loop is a counter only if all that "

@@ -283,3 +283,22 @@ def test_a_race_is_found_from_the_arguments_alone() -> None:
         assert assert_clean(compiled, args, 1, block=64).word == "clean"
     with pytest.raises(AssertionError, match="data-race"):
         assert_clean(FIRST / "reverse.ptx", args, 1, block=64)
+
+
+def test_what_says_its_elements_and_its_sizes_is_an_array() -> None:
+    """An abstract array has both, as its own attributes; what lacks one, or is the type of such arrays, is none."""
+
+    def abstract(**said: object) -> object:
+        return type("Abstract", (), said)()
+
+    facts = array_facts(abstract(dtype="float32", shape=(4, 2)))
+    assert facts is not None and (facts.shape, facts.strides, facts.element_bytes) == ((4, 2), (2, 1), 4)
+    for other in (
+        abstract(shape=(4, 2)),
+        abstract(dtype=None, shape=(4, 2)),
+        abstract(dtype="float32"),
+        abstract(dtype="float32", shape=lambda: (4, 2)),
+        abstract(dtype="float32", shape=3),
+        type(abstract(dtype="float32", shape=(4, 2))),
+    ):
+        assert array_facts(other) is None

@@ -158,11 +158,11 @@ PAIRS = {
               "IN:", *USE, "ld.relaxed.cta.shared.u32 %r6, [words];", "OUT:"
         ).replace(".reg", ".shared .align 16 .b8 words[128];\n.reg", 1), "findings", "",
     ),
-    "one thread reads first, and then a word that may tell of the wait of another one": (
+    "lanes read first, in several buffers, and a word that may tell of the wait of another thread": (
         WRITES,
-        reads("setp.ne.u32 %p1, %r2, 0;", "setp.ne.u32 %p2, %r2, 1;", "@%p1 bra IN;", WAIT,
-              "st.relaxed.cta.shared.u32 [words], 1;", "bra OUT;", "IN:", "@%p2 bra OUT;", *USE,
-              "ld.relaxed.cta.shared.u32 %r6, [words];", "OUT:"
+        reads("setp.ne.u32 %p1, %r2, 0;", "setp.lt.u32 %p2, %r2, 9;", "selp.b64 %rd25, %rd21, %rd22, %p2;",
+              "@%p1 bra IN;", WAIT, "st.relaxed.cta.shared.u32 [words], 1;", "bra OUT;", "IN:",
+              "ld.global.u32 %r5, [%rd25];", "ld.relaxed.cta.shared.u32 %r6, [words];", "OUT:"
         ).replace(".reg", ".shared .align 16 .b8 words[128];\n.reg", 1), "findings", "",
     ),
     "atomic operations of both": (
