@@ -1,7 +1,7 @@
-"""CaDiCaL, for questions whose answer is mostly no: clauses go in, SAT with a valuation or UNSAT comes out.
+"""CaDiCaL, for large questions whose answer is mostly no: clauses go in, SAT with a valuation or UNSAT comes out.
 
 In: Logic (formulas and constraints). It has no bound of its own: who asks runs it in a process that can be ended, as
-`search.work` does. On the largest questions of `verify` it takes a third of Z3's time or less (docs/search.md).
+`search.work` does. There it takes half of Z3's time, and less for the largest (docs/search.md).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from memmodel.solve.solver import Satisfiable
 CONFLICTS = 2_000
 """After this many conflicts CaDiCaL comes back, so that signals are handled and limits looked at; then it goes on."""
 
+Valuation = tuple[list[int], dict[int, bool]]
+
 
 class CaDiCaL:
     """A solver over the formulas of one Logic. Constraints added to the Logic later are passed on before each check."""
-
-    reason = ""
 
     def __init__(self, logic: Logic) -> None:
         self.logic = logic
@@ -48,6 +48,14 @@ class CaDiCaL:
     def holds(self, formula: int) -> bool:
         """True if a formula is true in the valuation of the last SAT answer. Unconstrained variables count as false."""
         return self.logic.value(formula, self._known, self._variable)
+
+    def valuation(self) -> Valuation:
+        """That of the last SAT answer, to come back to."""
+        return self._model, self._known
+
+    def restore(self, valuation: Valuation) -> None:
+        """Let `holds` speak of an earlier answer again."""
+        self._model, self._known = valuation
 
     def _variable(self, node: int) -> bool:
         return node <= len(self._model) and self._model[node - 1] > 0

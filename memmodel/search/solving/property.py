@@ -18,7 +18,6 @@ from memmodel.search.solving.question import LayoutQuestion
 from memmodel.search.tasks import models_key, property_check
 from memmodel.search.vocabulary import Vocabulary
 from memmodel.search.work import Record
-from memmodel.solve.cadical import CaDiCaL
 
 
 class PropertyQuestion(LayoutQuestion):
@@ -26,7 +25,6 @@ class PropertyQuestion(LayoutQuestion):
 
     def __init__(self, check: PropertyCheck, vocabulary: Vocabulary, layout: ThreadLayout) -> None:
         super().__init__([check.model], check.own, vocabulary, layout)
-        self.solver = CaDiCaL(self.logic)
         self.check = check
 
     def counterexamples(self) -> Iterator[Counterexample]:

@@ -1,17 +1,15 @@
 """One question: of all programs of a layout and all their executions, which one do two models judge differently?
 
-In: ModelPair, Vocabulary, ThreadLayout. Out: `Difference`s. Z3 chooses the program together with the execution. What
-it finds is a candidate: another execution may have the same outcome. So the program is judged by itself, under both
-models, by the engines; if they say that the models agree on it, it is excluded, and the search goes on.
+In: ModelPair, Vocabulary, ThreadLayout. Out: `Difference`s. A solver chooses the program together with the execution.
+What it finds is a candidate: another execution may have the same outcome. So the program is judged by itself, under
+both models, by the engines; if they say that the models agree on it, it is excluded, and the search goes on.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Protocol
 
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.cat.evaluate.evaluator import Evaluator
@@ -29,8 +27,8 @@ from memmodel.search.solving.superposed import Superposed
 from memmodel.search.solving.wellformed import constrain
 from memmodel.search.text import Draft, Spot
 from memmodel.search.vocabulary import Vocabulary
-from memmodel.search.work import NO_END
-from memmodel.solve.solver import Satisfiable, Solver
+from memmodel.solve.cadical import CaDiCaL
+from memmodel.solve.solver import Satisfiable
 
 DEEPER = 3
 """A `let rec` is unfolded this many times more than a layout has slots."""
@@ -48,26 +46,12 @@ class Goal:
     other: int
 
 
-class SearchSolver(Protocol):
-    """A solver over the formulas of one Logic."""
-
-    reason: str
-
-    def check(self, assumptions: Sequence[int]) -> Satisfiable:
-        """Whether all constraints and these formulas hold in some valuation."""
-
-    def holds(self, formula: int) -> bool:
-        """True if a formula is true in the valuation of the last SAT answer."""
-
-
 class LayoutQuestion:
     """All programs of a layout and what models say of their executions, as one set of formulas.
 
     `allowed`: for each model, that it allows the execution; `raised`: for each model, that a flag is raised; `ends`:
     that all threads end; `programs`: which programs are asked for, one after the other; `solver`: who is asked.
     """
-
-    solver: SearchSolver
 
     def __init__(
         self,
@@ -86,6 +70,7 @@ class LayoutQuestion:
         self._algebra = LaneAlgebra(self.logic, self._running(), self.folded.read, layout.number + DEEPER)
         self._evaluate(models, flags)
         self.ends = self.folded.graph.complete()
+        self.solver = CaDiCaL(self.logic)
 
     def _running(self) -> list[int]:
         return [self.folded.runs.get(lane, FALSE) for lane in range(self.folded.count)]
@@ -105,11 +90,8 @@ class LayoutQuestion:
             self.raised.append({check.name: holds(check) for check in model.flags if check.name in flags})
 
     def satisfiable(self, *formulas: int) -> bool:
-        """True if some execution of some program is such. Raises BudgetSpent."""
-        result = self.solver.check(list(formulas))
-        if result is Satisfiable.UNKNOWN:
-            raise BudgetSpent(self.solver.reason)
-        return result is Satisfiable.SAT
+        """True if some execution of some program is such."""
+        return self.solver.check(formulas) is Satisfiable.SAT
 
     def is_settled(self) -> None:
         """A `let rec` that is deeper than it was unfolded would have been cut short. Raises BudgetSpent."""
@@ -142,11 +124,8 @@ class LayoutQuestion:
 class ProgramQuestion(LayoutQuestion):
     """All programs of a layout on which two models differ."""
 
-    solver: Solver
-
     def __init__(self, pair: ModelPair, vocabulary: Vocabulary, layout: ThreadLayout) -> None:
         super().__init__(pair.models, pair.flags, vocabulary, layout)
-        self.solver = Solver(self.logic, NO_END, time.monotonic())
         self.pair = pair
         self.goals = [goal for goal in self._goals() if goal.formula != FALSE]
         self.orders = HiddenOrders(self.folded)
