@@ -278,15 +278,12 @@ class EndlessWaits:
         return False
 
     def _diverges(self, stand: Mapping[int, _Step]) -> bool:
-        """True if lanes of a warp stand at a barrier of their CTA or cluster and others do not."""
+        """True if lanes of a warp stand at different instructions: which of them a run names first is not known, and
+        some may come to a barrier without the others."""
         at: dict[object, set[int]] = {}
         for thread, step in stand.items():
             at.setdefault(self._warps[thread], set()).add(step.at)
-        met = {self._warps[thread] for thread, step in stand.items() if self._is_of_many(step)}
-        return any(len(at[warp]) > 1 for warp in met)
-
-    def _is_of_many(self, step: _Step) -> bool:
-        return step.does is _Does.WAITS and self._barriers[step.of].domain in OF_MANY
+        return any(len(instructions) > 1 for instructions in at.values())
 
 
 def _action(event: TraceEvent) -> Action | None:

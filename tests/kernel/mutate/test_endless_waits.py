@@ -42,12 +42,12 @@ BYTES_LAST = BEGIN + EXPECT + ARRIVE + COPY + WAIT.format("A", 0)
 BODIES = {
     "handed over": HANDED_OVER, "waits twice": TWICE, "in turn": IN_TURN, "spare": SPARE, "looks ahead": AHEAD,
     "runs ahead": RUNS_AHEAD, "halves": HALVES, "apart": APART, "bytes first": BYTES_FIRST, "bytes last": BYTES_LAST,
-    "diverges": DIVERGES,
+    "diverges": DIVERGES, "lanes apart": DIVERGES.replace("Z:\nbar.sync 0", "Z:\nbar.warp.sync -1"),
 }  # fmt: skip
 HANGING = {
     "handed over": ["arrive"], "waits twice": ["arrive"] * 3, "in turn": ["arrive"] * 2, "spare": ["arrive"],
     "looks ahead": ["arrive"] * 2, "runs ahead": [], "halves": ["arrive"], "apart": [],
-    "bytes first": ["expect_tx", "arrive"], "bytes last": ["arrive"], "diverges": [],
+    "bytes first": ["expect_tx", "arrive"], "bytes last": ["arrive"], "diverges": [], "lanes apart": [],
 }  # fmt: skip
 
 
