@@ -131,6 +131,9 @@ ARGUED = {
     "program order: none is found",
     "memmodel/kernel/conflicts/uses.py: not is_replicated(self.label) -> bool(is_replicated(self.label))": "an access "
     "that shares no event has one in each of its pairs: only what a graph costs differs",
+    "memmodel/kernel/mutate/regrouped.py: (step := steps.get(event.at)) is not None and step.pending is not None and "
+    "step.track in self._known -> (((step := steps.get(event.at)) is not None) and (step.track in self._known))": "what "
+    "waits without a number is for parts that are in no groups",
     "memmodel/mutate/work.py: None if self.judging.expected is None else word_for(steps.test.expectations, "
     "self.judging.expected) -> (word_for(steps.test.expectations, self.judging.expected))": "no file has words for the "
     "model None",

@@ -67,7 +67,9 @@ def hangs(read: PtxModule, changes: Sequence[Mutation]) -> list[FindingKey]:
 def test_what_is_said_to_hang_does_so_in_the_same_lines(name: str) -> None:
     read = module(BODIES[name])
     same = same_run(read)
-    removals = [change for change in mutations(entry(read)) if change.what == REMOVED]
+    changes = list(mutations(entry(read)))
+    removals = [change for change in changes if change.what == REMOVED]
+    assert not any(same.endless_waits([change]) for change in changes if change.what != REMOVED)  # it is still there
     alone = [change for change in removals if same.endless_waits([change])]
     assert [change.instruction.words[1] for change in alone] == HANGING[name]
     assert all(same.endless_waits([change]) == hangs(read, [change]) for change in alone)
