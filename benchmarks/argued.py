@@ -132,8 +132,9 @@ ARGUED = {
     "memmodel/kernel/conflicts/uses.py: not is_replicated(self.label) -> bool(is_replicated(self.label))": "an access "
     "that shares no event has one in each of its pairs: only what a graph costs differs",
     "memmodel/kernel/mutate/regrouped.py: (step := steps.get(event.at)) is not None and step.pending is not None and "
-    "step.track in self._known -> (((step := steps.get(event.at)) is not None) and (step.track in self._known))": "what "
-    "waits without a number is for parts that are in no groups",
+    "step.track in self._known -> (((step := steps.get(event.at)) is not None) and (step.track in self._known))": (
+        "what is waited for without a number is in no groups"
+    ),
     "memmodel/mutate/work.py: None if self.judging.expected is None else word_for(steps.test.expectations, "
     "self.judging.expected) -> (word_for(steps.test.expectations, self.judging.expected))": "no file has words for the "
     "model None",

@@ -140,6 +140,22 @@ PAIRS = {
             "@%p1 bra IN;", WAIT, "bra OUT;", "IN:", "cp.async.ca.shared.global [%r6], [%rd21], 4;", "OUT:",
         ).replace(".reg", ".shared .align 16 .b8 words[128];\n.reg", 1), "findings", "",
     ),
+    "waits twice": (WRITES, reads(WAIT, *USE, WAIT), "clean", ""),
+    "an asynchronous read and lanes of several buffers behind the wait": (
+        WRITES,
+        reads(
+            "mul.lo.u32 %r7, %r2, 4;", "mov.u32 %r6, words;", "add.u32 %r6, %r6, %r7;", "setp.lt.u32 %p2, %r2, 9;",
+            "selp.b64 %rd25, %rd21, %rd22, %p2;", WAIT, "ld.global.u32 %r5, [%rd25];",
+            "cp.async.ca.shared.global [%r6], [%rd21], 4;",
+        ).replace(".reg", ".shared .align 16 .b8 words[128];\n.reg", 1), "clean", "",
+    ),
+    "an asynchronous read at once behind the wait": (
+        WRITES,
+        reads(
+            "mul.lo.u32 %r7, %r2, 4;", "mov.u32 %r6, words;", "add.u32 %r6, %r6, %r7;", WAIT,
+            "cp.async.ca.shared.global [%r6], [%rd21], 4;",
+        ).replace(".reg", ".shared .align 16 .b8 words[128];\n.reg", 1), "clean", "",
+    ),
     "a fence before the launch": (
         WRITES.replace("ret;", f"fence.acq_rel.gpu;\n{LAUNCH}\nret;").replace(LAUNCH, "", 1), reads(*USE), "undecided",
         "whether anything else orders",
@@ -189,6 +205,16 @@ def test_a_launch_that_may_begin_early(name: str) -> None:
     assert not any("launch before writes" in what for what in verdict.assumptions)
     early["programmatic"] = False
     assert judged(first + second, launch("writes", A, grid=2, size=8192), early)[1].word == "clean"
+
+
+@pytest.mark.parametrize(("meet", "word"), [("barrier.cluster.wait;", "clean"), ("", "findings")])
+def test_another_cta_of_the_cluster_waits(meet: str, word: str) -> None:
+    early = reads(
+        "mov.u32 %r8, %cluster_ctarank;", "setp.ne.u32 %p1, %r8, 0;", "@%p1 bra IN;", WAIT, "IN:",
+        "barrier.cluster.arrive;", meet, *USE,
+    )  # fmt: skip
+    second = launch("reads", A, B, grid=2, cluster=2, programmatic=True)
+    assert judged(WRITES + early, launch("writes", A, grid=2), second)[1].word == word
 
 
 def test_the_last_block_of_many_counts() -> None:
