@@ -140,7 +140,7 @@ PAIRS = {
             "@%p1 bra IN;", WAIT, "bra OUT;", "IN:", "cp.async.ca.shared.global [%r6], [%rd21], 4;", "OUT:",
         ).replace(".reg", ".shared .align 16 .b8 words[128];\n.reg", 1), "findings", "",
     ),
-    "waits twice": (WRITES, reads(WAIT, *USE, WAIT), "clean", ""),
+    "waits twice": (WRITES, reads(WAIT, *USE, "bar.sync 0;", WAIT), "clean", ""),
     "an asynchronous read and lanes of several buffers behind the wait": (
         WRITES,
         reads(
