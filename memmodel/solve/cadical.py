@@ -17,6 +17,9 @@ from memmodel.solve.solver import Satisfiable
 CONFLICTS = 2_000
 """After this many conflicts CaDiCaL comes back, so that signals are handled and limits looked at; then it goes on."""
 
+OPTIONS = {"stabilizeonly": 1, "probe": 0}
+"""Few restarts, and no probing of single literals: 50 to 80 % of the propagations for the questions of a search."""
+
 Valuation = tuple[list[int], dict[int, bool]]
 
 
@@ -26,6 +29,7 @@ class CaDiCaL:
     def __init__(self, logic: Logic) -> None:
         self.logic = logic
         self._solver = Cadical195()
+        self._solver.configure(OPTIONS)
         self._defined: set[int] = set()
         self._sent = 0
         self._model: list[int] = []
