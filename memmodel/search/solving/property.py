@@ -58,11 +58,13 @@ class PropertySolvingTask:
 
     def key(self) -> str:
         return (
-            f"solve verify {self.property} {self.model} {models_key(self.model)} {self.most} {self.vocabulary.text()}"
+            f"solve to verify {self.property} {self.model} {models_key(self.model)} {self.most} "
+            f"{self.vocabulary.text()}"
         )
 
     def parts(self, size: int) -> list[ThreadLayout]:
-        return layouts(self.vocabulary, size)
+        """Those of one thread, which take longest, come first, so that no process works on one while others wait."""
+        return layouts(self.vocabulary, size)[::-1]
 
     def judge(self, part: ThreadLayout) -> list[Record]:
         question = PropertyQuestion(property_check(self.property, self.model), self.vocabulary, part)
