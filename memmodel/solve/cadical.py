@@ -12,6 +12,7 @@ from threading import Thread
 from pysat.solvers import Cadical195
 
 from memmodel.base.logic import FALSE, TRUE, Logic
+from memmodel.limits import outside
 from memmodel.solve.solver import Satisfiable
 
 CONFLICTS = 2_000
@@ -72,15 +73,17 @@ class CaDiCaL:
         self._solver.append_formula(self.logic.clauses(below, self._defined) + fresh)
 
     def _some_conflicts(self, assumed: Sequence[int]) -> bool | None:
-        """Whether they can hold together; None: not known yet."""
+        """Whether they can hold together; None: not known yet. Raises BudgetSpent."""
         answers: list[bool | None] = []
 
         def solve() -> None:
             self._solver.conf_budget(CONFLICTS)
             answers.append(self._solver.solve_limited(assumptions=assumed))
 
-        # In the main thread PySAT would handle SIGINT itself, and leave CaDiCaL by a jump.
-        thread = Thread(target=solve, name="memmodel-cadical")
-        thread.start()
-        thread.join()
+        # In the main thread PySAT would handle SIGINT itself, and leave CaDiCaL by a jump. An exception for this thread
+        # must not come while another one starts: it would have that, too, and end before it says that it has started.
+        with outside(lambda: None):
+            thread = Thread(target=solve, name="memmodel-cadical")
+            thread.start()
+            thread.join()
         return answers[0]
