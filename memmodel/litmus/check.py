@@ -86,6 +86,7 @@ class NameCheck:
         self._check_aliases()
         self._check_tensormaps()
         self._check_multimem()
+        self._check_allocations()
         for start in self._declarations.registers.values():
             if start.thread not in self._registers:
                 raise self._unknown_thread(start.thread, start.span)
@@ -156,6 +157,18 @@ class NameCheck:
             if len(targets) != len(first.multimem):
                 hint = f"`{first.name}` points to {len(first.multimem)}: a test has one set of devices"
                 raise InputError(f"`{variable.name}` points to {len(targets)} variables", variable.span, hint)
+
+    def _check_allocations(self) -> None:
+        for variable in self.variables.values():
+            name = variable.allocates
+            if name is None:
+                continue
+            allocated = self.variables.get(name)
+            if allocated is None:
+                raise _unknown("variable", name, self.variables, variable.span)
+            if allocated.space is not Space.TENSOR or allocated.alias_of is not None:
+                hint = f"declare it `.tensor .b32 {allocated.name}[4]`"
+                raise InputError(f"`{allocated.name}` is not a .tensor variable", variable.span, hint)
 
     # ---- instructions --------------------------------------------------------------------------------------------
 

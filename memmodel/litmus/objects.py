@@ -1,8 +1,9 @@
-"""Variables that are objects: an mbarrier that starts initialised, tensor maps, multimem addresses of other variables.
+"""Variables that are objects: an mbarrier that starts initialised, tensor maps, multimem addresses of other variables,
+and where an alloc leaves the address of tensor memory.
 
-In: Reader at `= mbarrier(2)`, `= tensormap(data, {8, 2}, {16, 4})`, `= {tensormap(a), tensormap(b)}`, or
-`= multimem(x, y)`. Out: the Variable with these fields. Settled here: the state space, size and type that each kind of
-object has.
+In: Reader at `= mbarrier(2)`, `= tensormap(data, {8, 2}, {16, 4})`, `= {tensormap(a), tensormap(b)}`,
+`= multimem(x, y)`, or `= alloc(acc)`. Out: the Variable with these fields. Settled here: the state space, size and type
+that each kind of object has.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from memmodel.ptx.vocabulary import Space
 MAX_ARRIVALS = (1 << 20) - 1
 """The largest count of an mbarrier object ("Contents of the mbarrier object")."""
 
-_KINDS = ("mbarrier", "tensormap", "multimem")
+_KINDS = ("mbarrier", "tensormap", "multimem", "alloc")
 
 
 def read_object(reader: Reader, variable: Variable, *, counted: bool) -> Variable:
@@ -36,7 +37,7 @@ def read_object(reader: Reader, variable: Variable, *, counted: bool) -> Variabl
         hint = suggestion(kind.text, _KINDS) or "`= mbarrier(2)` or `= tensormap(data)`"
         raise InputError(f"`{shorten(kind.text)}` is not a kind of object", reader.span(kind), hint)
     reader.expect("(", "`(`")
-    read = _mbarrier if kind.text == "mbarrier" else _multimem
+    read = {"mbarrier": _mbarrier, "multimem": _multimem, "alloc": _allocates}[kind.text]
     initialised = read(reader, variable)
     reader.expect(")", "`)`")
     return initialised
@@ -59,6 +60,15 @@ def _multimem(reader: Reader, variable: Variable) -> Variable:
         raise InputError("a multimem address is one name in global memory", variable.span, hint)
     names = reader.separated(lambda: reader.identifier("a variable").text)
     return replace(variable, multimem=tuple(names))
+
+
+def _allocates(reader: Reader, variable: Variable) -> Variable:
+    """The tensor memory whose address an alloc leaves in the variable."""
+    word = variable.type is None or variable.type.width == 32
+    if variable.space is not Space.SHARED or variable.array or not word:
+        hint = f"declare it `.shared .b32 {variable.name} = alloc(acc)`"
+        raise InputError("an alloc leaves an address in 4 bytes of shared memory", variable.span, hint)
+    return replace(variable, allocates=reader.identifier("a .tensor variable").text)
 
 
 def _view(reader: Reader) -> TensorView:

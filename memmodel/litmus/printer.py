@@ -157,6 +157,8 @@ def _variable(variable: Variable, layout: Layout) -> str:
         words.append(f"= mbarrier({variable.mbarrier})")
     elif variable.multimem:
         words.append(f"= multimem({', '.join(variable.multimem)})")
+    elif variable.allocates is not None:
+        words.append(f"= alloc({variable.allocates})")
     elif variable.maps:
         views = ", ".join(map(_view, variable.maps))
         words.append(f"= {views}" if len(variable.maps) == 1 else f"= {{{views}}}")

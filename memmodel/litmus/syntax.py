@@ -100,6 +100,7 @@ class Variable:
     `mbarrier`: each element is an mbarrier object that starts initialised for that many arrivals.
     `maps`: each element (128 bytes) is a tensor map that starts so.
     `multimem`: it is not a memory of its own but an address that points to these variables, each on its device.
+    `allocates`: the .tensor variable that a `tcgen05.alloc` which leaves its address here allocates.
     """
 
     name: str
@@ -115,6 +116,7 @@ class Variable:
     mbarrier: int | None = None
     maps: tuple[TensorView, ...] = ()
     multimem: tuple[str, ...] = ()
+    allocates: str | None = None
     span: Span = no_span()
 
 

@@ -107,6 +107,8 @@ def _variable(variable: Variable) -> str:
         lines.append(f"Another address of {variable.alias_of}, accessed through the {variable.proxy.value} proxy.")
     if variable.multimem:
         lines.append(f"A multimem address of {', '.join(variable.multimem)}.")
+    if variable.allocates is not None:
+        lines.append(f"Where an alloc leaves the address of {variable.allocates}.")
     if variable.space.value == "shared":
         lines.append("Every CTA has an instance of its own.")
     return "\n\n".join(lines)

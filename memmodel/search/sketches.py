@@ -6,11 +6,11 @@ places numbered as they are first named, reads smaller. Settled here: which sket
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 
-from memmodel.isa.rows.ingredients import OBJECT, PLACED, Ingredient
+from memmodel.isa.rows.ingredients import BEGINS, ENDS, OBJECT, PLACED, Ingredient
 from memmodel.search.vocabulary import Vocabulary
 
 Use = tuple[int, tuple[int, ...]]
@@ -149,8 +149,9 @@ def canonical(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> tuple[
 def connected(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
     """True if every instruction can matter: a place is named twice and written, or is an end of a copy; an object is
     arrived at and waited for, or has one copy's signal; a copy shares a place; a wait for completions has some to wait
-    for, and something after it; no part of the program is without a place or a barrier that the rest has."""
-    if any(_idle(body, accesses) for body in threads):
+    for, and something after it; no part of the program is without a place or a barrier that the rest has. Memory is
+    freed before it is allocated again."""
+    if any(_idle(body, accesses) for body in threads) or not _allocated_in_turn(threads, accesses):
         return False
     uses: dict[tuple[str, int], list[tuple[str, Ingredient]]] = {}
     for body in threads:
@@ -158,19 +159,30 @@ def connected(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
             ingredient = accesses[name]
             for kind, does, place in zip(ingredient.places, ingredient.does, places, strict=True):
                 uses.setdefault((kind, place), []).append((does, ingredient))
-    if not all(_matters(kind, mine) for (kind, _), mine in uses.items()):
+    # Where some memory is allocated, all other memory of its class is not there.
+    allocated = {
+        kind for body in threads for name, _ in body for kind in accesses[name].places * _begins(accesses[name])
+    }
+    if not all(kind in allocated or _matters(kind, mine) for (kind, _), mine in uses.items()):
         return False
     shared = {where for where, mine in uses.items() if len(mine) > 1}
     for body in threads:
         for name, places in body:
             kinds = accesses[name].places
-            if kinds and shared.isdisjoint(zip(kinds, places, strict=True)):
+            lives = accesses[name].life or not allocated.isdisjoint(kinds)
+            if kinds and not lives and shared.isdisjoint(zip(kinds, places, strict=True)):
                 return False
-    return _joined(threads, accesses)
+    return _joined(threads, accesses, allocated)
+
+
+def _begins(ingredient: Ingredient) -> bool:
+    return ingredient.life == BEGINS
 
 
 def _matters(kind: str, mine: Sequence[tuple[str, Ingredient]]) -> bool:
     """True if the accesses of a place can matter. A place that is only read cannot: each reader could have its own."""
+    if any(ingredient.life for _, ingredient in mine):
+        return True
     if sum(ingredient.reduces for _, ingredient in mine) > REDUCTIONS:
         return False
     if len(mine) == 1:
@@ -180,6 +192,21 @@ def _matters(kind: str, mine: Sequence[tuple[str, Ingredient]]) -> bool:
             ingredient.arrives for _, ingredient in mine
         )
     return any(does != "r" for does, _ in mine)
+
+
+def _allocated_in_turn(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
+    """True if one thread alone begins the life of a place, and ends it before it begins again."""
+    begun: dict[tuple[int, ...], int] = {}  # places, with the thread that allocates them
+    for thread, body in enumerate(threads):
+        alive: set[tuple[int, ...]] = set()
+        for name, places in body:
+            if _begins(accesses[name]):
+                if places in alive or begun.setdefault(places, thread) != thread:
+                    return False
+                alive.add(places)
+            elif accesses[name].life == ENDS:
+                alive.discard(places)
+    return True
 
 
 def _idle(body: Body, accesses: Sequence[Ingredient]) -> bool:
@@ -195,14 +222,16 @@ def _idle(body: Body, accesses: Sequence[Ingredient]) -> bool:
     return False
 
 
-def _joined(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
-    """True if the threads form one component. A barrier joins the threads that have it."""
+def _joined(threads: Sequence[Body], accesses: Sequence[Ingredient], allocated: Collection[str]) -> bool:
+    """True if the threads form one component. A barrier joins the threads that have it, an allocation those that name
+    memory of its class."""
     marks = []
     for body in threads:
         mine: set[object] = set()
         for name, places in body:
             ingredient = accesses[name]
             mine.update(zip(ingredient.places, places, strict=True))
+            mine.update(kind for kind in ingredient.places if kind in allocated)
             if ingredient.meets:
                 mine.add(ingredient.meets)
         marks.append(mine)

@@ -2,7 +2,7 @@
 
 In: names such as `ld`, `st.release`, `fence.sc`, scopes, numbers of threads and places. Out: `Vocabulary`. An
 `Ingredient` is an instruction with its parts, counted as one; its `forms` are spellings that execute the same steps
-and differ in labels only. Both stand in the instruction table (`isa.searched`).
+and differ in labels only. Both stand in the instruction table (`isa.searching.searched`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cache
 
 from memmodel.errors import InputError, nearest
 from memmodel.isa.rows.ingredients import Form, Grain, Ingredient
-from memmodel.isa.searched import SEARCHED
+from memmodel.isa.searching.searched import SEARCHED
 from memmodel.output import few
 from memmodel.ptx.vocabulary import Scope
 
@@ -94,6 +94,15 @@ PRESETS: dict[str, tuple[str, ...]] = {
     "copies": (
         "ld.shared.weak", "st.shared.weak", "copy.in", "copy.out", "wait.acquire", "wait_group", "fence.proxy.async",
     ),
+    "asynchronous": (
+        "ld.tile.weak", "st.tile.weak", "ld.shared.weak", "st.shared.weak", "init", "arrive", "wait", "inval",
+        "copy.in", "copy.out", "reduce", "wait_group", "wait_group.read",
+        "cp.async", "cp.async.arrive", "cp.async.wait",
+        "tcgen05.st", "tcgen05.ld", "tcgen05.wait::st", "tcgen05.wait::ld", "tcgen05.mma", "tcgen05.cp.128x256b",
+        "tcgen05.commit", "tcgen05.fence::before", "tcgen05.fence::after",
+        "wgmma", "wgmma.registers", "wgmma.wait", "wgmma.fence",
+        "fence.proxy.async", "fence.proxy.async.shared::cta", "fence.proxy.async.global", "fence.acq_rel",
+    ),
     "objects": ("ld.shared.weak", "st.shared.weak", "arrive", "wait", "fence.acq_rel"),
     "tensor": (
         "tcgen05.st", "tcgen05.ld", "tcgen05.wait::st", "tcgen05.wait::ld", "arrive", "wait",
@@ -112,7 +121,7 @@ class Room:
     spread: tuple[str, ...] = ("cta",)
 
 
-ROOMS = {"async": Room(2, 1), "copies": Room(2, 1, ("one",))}
+ROOMS = {"async": Room(2, 1), "asynchronous": Room(2, 1), "copies": Room(2, 1, ("one",))}
 """Presets with less room than others, so that five instructions are reached in minutes."""
 
 

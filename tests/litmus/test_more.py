@@ -27,6 +27,8 @@ TEXT = """PTX more
 .global .u32 left = 1;
 .global .u32 right = 2;
 .global .u32 both = multimem(left, right);
+.tensor .b32 acc[2] = {{1}};
+.shared .align 4 .b32 slot = alloc(acc);
 thread P0 @ cta 0, gpu 0 {{ {0} }}
 thread P1 @ cta 1, cluster 2, grid 3, gpu 1 {{ ret; }}
 exists (true)
@@ -139,6 +141,7 @@ def test_arrays_of_tensor_maps_are_declared_with_their_bytes_or_their_number() -
     assert found["twice"].maps == (TensorView("x"), TensorView("x", (1,), (2,)))
     assert (found["maps"].length, found["twice"].length) == (2, 2)
     assert found["both"].multimem == ("left", "right")
+    assert found["slot"].allocates == "acc" and found["acc"].allocates is None
 
 
 def test_what_is_printed_reads_back() -> None:
@@ -162,6 +165,11 @@ def test_what_is_printed_reads_back() -> None:
         (".global .u32 m = multimem(x, w);", "`m` points to different variables in .global memory"),
         (".global .u32 m = multimem(x, y); .global .u32 n = multimem(x);", "`n` points to 1 variables"),
         (".global .u32 m = multimem(x, y); n aliases m;", "`m` is a multimem address and has no alias"),
+        (".global .u32 m = alloc(x);", "an alloc leaves an address in 4 bytes of shared memory"),
+        (".shared .u32 m[2] = alloc(x);", "an alloc leaves an address in 4 bytes of shared memory"),
+        (".shared .u64 m = alloc(x);", "an alloc leaves an address in 4 bytes of shared memory"),
+        (".shared .u32 m = alloc(nothing);", "variable `nothing` is not declared"),
+        (".shared .u32 m = alloc(x);", "`x` is not a .tensor variable"),
     ],
 )
 def test_objects_that_are_none(declaration: str, message: str) -> None:

@@ -74,6 +74,7 @@ PARTS = [
     ("tcgen05.mma,tcgen05.cp,tcgen05.shift,tcgen05.commit,tcgen05.ld,st.shared", 4, 2, 1),
     ("wgmma,wgmma.registers,wgmma.wait,wgmma.fence,st.shared,ld.shared", 4, 2, 1),
     ("try_cancel,wait,ld.shared", 4, 3, 2),
+    ("tcgen05.alloc,tcgen05.dealloc,tcgen05.relinquish,tcgen05.st", 4, 3, 2),
 ]
 """Words of each part of the vocabulary, with the size, threads and places that every text is tried of."""
 

@@ -20,7 +20,8 @@ from memmodel.concrete.meter import Meter
 from memmodel.enumeration.problem import prepare
 from memmodel.errors import BudgetSpent, InputError
 from memmodel.isa.rows.row import Effect
-from memmodel.isa.searched import NOT_SEARCHED, SEARCHED
+from memmodel.isa.searching.not_searched import NOT_SEARCHED
+from memmodel.isa.searching.searched import SEARCHED
 from memmodel.isa.table import HEADS, TABLE
 from memmodel.ptx.vocabulary import Sem
 from memmodel.search.differences import compared_flags

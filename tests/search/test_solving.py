@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 from pathlib import Path
 
 import pytest
@@ -123,6 +123,7 @@ def outcomes(question: ProgramQuestion, program: list[int], model: int) -> set[f
         ("st.async.release,ld.weak,ld.acquire,ld.alias,st.weak,fence.proxy.alias.release", (2, 2), TWO_CTAS),
         ("st.async,cp.async,cp.async.wait,cp.async.arrive,ld.shared.weak,wait.acquire", (2, 1), ONE_CTA),
         ("init,inval,arrive.release,wait.acquire,st.shared.weak,ld.shared.weak", (3, 2), ONE_CTA),
+        ("tcgen05.alloc,tcgen05.dealloc,tcgen05.relinquish,tcgen05.st,tcgen05.ld,tcgen05.wait::st", (3, 2), ONE_CTA),
     ],
 )
 def test_the_formulas_say_of_a_program_what_the_engines_say(
@@ -172,6 +173,7 @@ Text = tuple[tuple[tuple[Form, tuple[int, ...]], ...], ...]
         ("ld.weak,red.relaxed,st.data", 3, 1),
         ("arrive,wait,st.shared.weak", 3, 1),
         ("copy.out,wait_group,st.shared.weak,fence.proxy.async,fence.acq_rel", 3, 1),
+        ("tcgen05.alloc,tcgen05.dealloc,tcgen05.relinquish,tcgen05.st", 3, 1),
     ],
 )
 def test_no_program_is_lost_as_idle(names: str, size: int, places: int) -> None:
@@ -189,7 +191,7 @@ def test_no_program_is_lost_as_idle(names: str, size: int, places: int) -> None:
     for text in product(every, repeat=size):
         for cut in range(1, size + 1):
             threads = [text[:cut], text[cut:]]
-            if all(loads_before(thread, words) for thread in threads):
+            if all(loads_before(thread, words) for thread in threads) and allocated_in_turn(threads):
                 texts.add(renamed(tuple(thread for thread in threads if thread), words))
     assert made == texts
 
@@ -232,6 +234,17 @@ def loads_before(thread: tuple[tuple[Form, tuple[int, ...]], ...], words: Vocabu
     return all(
         not form.data or any(before in loading for before, _ in thread[:at]) for at, (form, _) in enumerate(thread)
     )
+
+
+def allocated_in_turn(threads: Sequence[tuple[tuple[Form, tuple[int, ...]], ...]]) -> bool:
+    """True if no place is allocated by two threads, or by one before it freed what it had allocated."""
+    done = [
+        [(number, word) for form, _ in thread for word in ("alloc", "dealloc") if f"tcgen05.{word}." in form.text]
+        for number, thread in enumerate(threads)
+    ]
+    pairs = [pair for mine in done for pair in pairwise(mine)]
+    allocating = {number for mine in done for number, word in mine if word == "alloc"}
+    return len(allocating) <= 1 and all((first[1], second[1]) != ("alloc", "alloc") for first, second in pairs)
 
 
 FLAGGED = {
@@ -283,6 +296,7 @@ class Edit:
 COPIES = "copy.in,wait.acquire,ld.shared.weak"
 OBJECTS = "ld.shared.weak,st.shared.weak,arrive,wait"
 FENCED = "ld.weak,ld.relaxed,st.weak,st.release,fence.acq_rel"
+ALLOCATED = "tcgen05.alloc,tcgen05.dealloc,tcgen05.st"
 HANDED_OVER = "ld.weak,ld.acquire,st.weak,st.release"
 
 EDITS = {
@@ -297,6 +311,8 @@ EDITS = {
     "pipelined": Edit("override let D8-pipelined = MMA * CP", "tcgen05.mma,tcgen05.cp", 2, 2, ("one",)),
     "race": Edit("override let racing = conflict \\ apart", "ld.relaxed,st.relaxed", 2, 2, outcomes=False),
     "reformulated": Edit("override let observation = (observed ; rmw)* ; observed", "ld,st,atom.relaxed", None, 3),
+    "freed": Edit("override let freed-twice = 0", ALLOCATED, 3, 3, ("one",), False, 2, 1),
+    "unallocated": Edit("override let never-allocated = 0", ALLOCATED, 2, 2, ("one",), False, 2),
     "elsewhere": Edit("override let D8-pipelined = MMA * CP", "ld,st,fence.sc", None, outcomes=False),
 }  # fmt: skip
 

@@ -1,7 +1,8 @@
 """Rows of the table: tcgen05.alloc and dealloc, commit, wait and fence.
 
 In: a Call. Out: steps. Settled here: which variable an allocation yields. The k-th tcgen05.alloc of a CTA, in the order
-of the file, allocates the k-th .tensor variable; without any alloc, tensor variables are there from the start.
+of the file, allocates the k-th .tensor variable, unless its destination says which (`slot = alloc(acc)`); without any
+alloc, tensor variables are there from the start.
 """
 
 from __future__ import annotations

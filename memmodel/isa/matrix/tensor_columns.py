@@ -21,7 +21,7 @@ from memmodel.litmus.constants import constants, instructions, repeated
 from memmodel.litmus.syntax import Instruction, Thread, Variable
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, AtBarrier, Op, UndefinedIf, Unmodelled
-from memmodel.ptx.operands import Imm, Reg
+from memmodel.ptx.operands import Imm, Mem, Reg, Sym
 from memmodel.ptx.vocabulary import U32, Space
 
 COLUMNS = 512
@@ -55,6 +55,7 @@ class ColumnUse:
 def column_use(call: Call) -> ColumnUse:
     """What the threads of the executing thread's CTA do."""
     use = ColumnUse()
+    counted: set[str | None] = set()  # variables whose allocs are declared for them: these give the same columns
     for thread in call.context.test.threads:
         if thread.place.cta_id != call.place.cta_id:
             continue
@@ -64,7 +65,12 @@ def column_use(call: Call) -> ColumnUse:
             most = COLUMNS + 1 if again else COLUMNS if exclusive(instruction) else columns or COLUMNS
             if instruction.parts[1] == "dealloc":
                 use = replace(use, others_free=use.others_free or thread is not call.context.thread)
-            elif thread is call.context.thread:
+                continue
+            name = _named(call, instruction)
+            if name is not None and name in counted and not again:
+                continue
+            counted.add(name)
+            if thread is call.context.thread:
                 use = replace(use, own=use.own + most)
             else:
                 use = replace(use, others=use.others + most)
@@ -171,14 +177,26 @@ def _note(variable: Variable) -> str:
 
 
 def allocations(call: Call) -> list[tuple[Thread, Instruction, Variable]]:
-    """The allocs of the executing thread's CTA, each with the .tensor variable whose turn it is."""
+    """The allocs of the executing thread's CTA, each with the .tensor variable that it allocates: the one that its
+    destination is declared for, or the one whose turn it is."""
     test = call.context.test
-    declared = [v for v in test.variables if v.space is Space.TENSOR and v.alias_of is None]
-    threads = [thread for thread in test.threads if thread.place.cta_id == call.place.cta_id]
-    allocs = [
-        (thread, instruction)
-        for thread in threads
-        for instruction in instructions(thread)
-        if instruction.mnemonic.startswith("tcgen05.alloc")
-    ]
-    return [(*alloc, variable) for alloc, variable in zip(allocs, declared, strict=False)]
+    variables = {variable.name: variable for variable in test.variables}
+    named = {variable.allocates for variable in test.variables}
+    turns = (v for v in test.variables if v.space is Space.TENSOR and v.alias_of is None and v.name not in named)
+    allocs = []
+    for thread in (thread for thread in test.threads if thread.place.cta_id == call.place.cta_id):
+        for instruction in instructions(thread):
+            if instruction.mnemonic.startswith("tcgen05.alloc"):
+                name = _named(call, instruction)
+                variable = next(turns, None) if name is None else variables[name]
+                if variable is not None:
+                    allocs.append((thread, instruction, variable))
+    return allocs
+
+
+def _named(call: Call, alloc: Instruction) -> str | None:
+    """The .tensor variable that the destination of an alloc is declared for."""
+    match alloc.operands[:1]:
+        case (Mem(base=Sym(name=name)),):
+            return next((v.allocates for v in call.context.test.variables if v.name == name), None)
+    return None

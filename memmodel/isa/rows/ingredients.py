@@ -18,6 +18,9 @@ GLOBAL, TILE, SHARED, TENSOR, OBJECT = "g", "G", "s", "t", "b"
 PLACED = SHARED + TENSOR + OBJECT
 """Classes whose places are in some CTA."""
 
+BEGINS, ENDS = "begins", "ends"
+"""What an instruction does to the life of its place."""
+
 NEAR = ("cta", "cluster")
 """The scopes of what is done in shared memory."""
 
@@ -86,7 +89,8 @@ class Ingredient:
     it needs tiles to be accessed, by itself and by all others. `wide`: its forms where tiles are accessed as a whole.
     `declares`: further declarations. `pairs`: words without which it shows nothing.
     `scopes`: those that it may have. `columns`: how many columns of tensor memory it needs at a place.
-    `covers`: the classes of the places that a fence orders, if not all.
+    `covers`: the classes of the places that a fence orders, if not all. `life`: it begins or ends the life of its
+    place, which matters though nothing else names it; between two beginnings, which are one thread's, is an end.
     """
 
     name: str
@@ -106,6 +110,7 @@ class Ingredient:
     wide: tuple[Form, ...] = ()
     columns: int = 1
     covers: str = ""
+    life: str = ""
 
     @property
     def answers(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from memmodel.isa.searched import SEARCHED
+from memmodel.isa.searching.searched import SEARCHED
 from memmodel.search.edits.word_labels import ingredient_of
 
 _ROW = {it.name: number for number, (_, ingredients) in enumerate(SEARCHED) for it in ingredients}

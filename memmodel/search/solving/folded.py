@@ -131,9 +131,12 @@ class Folded:
         """Every event with every label that it may have, each label once."""
         logic, labels = self.logic, self.program.labels(self.graph)
         order: dict[tuple[int, int], dict[int, int]] = {}
+        end = len(self.program.slots) * 1000  # of a thread
         for event, owner, mine in zip(self.graph.events, self.owners, labels, strict=True):
             point, runs = event.point, self.base.runs[event.uid]
-            if owner is not None and point.order is not None:
+            if owner is None and point.order is not None:
+                point = replace(point, order=end)
+            elif owner is not None and point.order is not None:
                 ranks = order.setdefault(owner, {})
                 rank = ranks.setdefault(point.order, len(ranks))
                 point = replace(point, order=owner[0] * 1000 + rank)

@@ -181,15 +181,16 @@ class Superposed:
         return elaborate(self.lowered[0], 1, ())
 
     def owners(self, graph: EventGraph) -> list[tuple[int, int] | None]:
-        """For each event its slot and option; None for initial writes."""
+        """For each event its slot and option; None for initial writes and the ends of threads."""
         lowered, lines = self.lowered
         owners: list[tuple[int, int] | None] = []
         for event in graph.events:
-            if event.visit is None:
+            visit = None if event.visit is None else graph.visits[event.visit]
+            steps = () if visit is None else lowered.programs[visit.thread].steps
+            if visit is None or visit.step >= len(steps):
                 owners.append(None)
             else:
-                visit = graph.visits[event.visit]
-                owners.append(lines[visit.thread][lowered.programs[visit.thread].steps[visit.step].index])
+                owners.append(lines[visit.thread][steps[visit.step].index])
         return owners
 
     def labels(self, graph: EventGraph) -> list[list[Label]]:

@@ -12,7 +12,7 @@ from itertools import combinations
 
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.encode.counting import count
-from memmodel.isa.rows.ingredients import OBJECT, PLACED
+from memmodel.isa.rows.ingredients import BEGINS, ENDS, OBJECT, PLACED
 from memmodel.search.sketches import REDUCTIONS
 from memmodel.search.solving.folded import Folded
 from memmodel.search.solving.superposed import Option
@@ -48,6 +48,7 @@ class _Constraints:
                 self._object_matters(place)
             else:
                 self._place_matters(place)
+                self._allocated_in_turn(place)
         for slot in self.slots:
             self._waits_matter(slot)
             self._values_depend_on_loads(slot)
@@ -109,13 +110,24 @@ class _Constraints:
                 before.append(self._any(slot, _names((kind, place - 1))))
 
     def _place_matters(self, place: PlaceName) -> None:
-        """It is named twice and written, or is an end of copies alone; it has few reductions."""
+        """It is named twice and written, or is an end of copies alone, or memory of its class is allocated or freed; it
+        has few reductions."""
         logic = self.logic
         twice = self._at_least(self._where(_names(place)), 2)
         written = logic.disj(self._where(_writes(place)))
+        lives = logic.disj(
+            formula for other in self.places if other[0] == place[0] for formula in self._where(_lives(other))
+        )
         for slot in self.slots:
-            self._unless_idle(-self._any(slot, _names(place, alone=True)), logic.both(twice, written))
+            self._unless_idle(-self._any(slot, _names(place, alone=True)), logic.both(twice, written), lives)
         self._unless_idle(-self._at_least(self._where(_reduces(place)), REDUCTIONS + 1))
+
+    def _allocated_in_turn(self, place: PlaceName) -> None:
+        """One thread alone begins its life, and ends it before it begins again."""
+        begins, ends = self._where(_lives(place, BEGINS)), self._where(_lives(place, ENDS))
+        for first, second in combinations(self.program.slots, 2):
+            between = ends[first.number + 1 : second.number] if first.thread == second.thread else []
+            self.logic.require(-begins[first.number], -begins[second.number], *between)
 
     def _object_matters(self, place: PlaceName) -> None:
         """Unless an instruction is idle, it has arrivals and a test; without a test, the signal of one copy alone."""
@@ -206,6 +218,13 @@ def _writes(place: PlaceName) -> Holder:
         )
 
     return writes
+
+
+def _lives(place: PlaceName, *which: str) -> Holder:
+    """It begins or ends the life of a place; `which`: does only so."""
+    return lambda option: (
+        _names(place)(option) and option.ingredient is not None and option.ingredient.life in (which or (BEGINS, ENDS))
+    )
 
 
 def _reduces(place: PlaceName) -> Holder:

@@ -1,17 +1,28 @@
-"""How a search for programs uses each row of the instruction table, or why it does not.
+"""How a search for programs uses a row of the instruction table.
 
-In: nothing. Out: `SEARCHED`: the first heads of rows, with the words that these give to the vocabulary of searches;
-`NOT_SEARCHED`: by the same, why a row gives none. A test asks that each row stands in one of them, so that an
-instruction is searched from the day on which it is added. Instructions that a form has beside the one of its row are
-parts of it: an `expect_tx`, a `commit_group`, computations.
+In: nothing. Out: `SEARCHED`: the first heads of rows, with the words that these give to the vocabulary of searches. A
+test asks that each row stands here or in `not_searched`, so that an instruction is searched from the day on which it is
+added. Instructions that a form has beside the one of its row are parts of it: an `expect_tx`, a `commit_group`,
+computations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from memmodel.isa.rows.ingredients import GLOBAL, NEAR, OBJECT, SHARED, TENSOR, TILE, Form, Grain, Ingredient
+from memmodel.isa.rows.ingredients import (
+    BEGINS,
+    ENDS,
+    GLOBAL,
+    NEAR,
+    OBJECT,
+    SHARED,
+    TENSOR,
+    TILE,
+    Form,
+    Grain,
+    Ingredient,
+)
 
 
 def _forms(**texts: str) -> tuple[Form, ...]:
@@ -146,6 +157,9 @@ _GROUPED = ("copy.out", "copy.out.relaxed", "reduce")
 _ONE = (".shared .align 16 .u32 one[4] = {{1}};",)
 _TENSOR_STORE = "mov.u32 %v{n}, {v};\ntcgen05.st.sync.aligned.32x32b.x{columns}.b32 [{x}], {{%v{n}{stored}}};"
 _TENSOR_LOAD = "tcgen05.ld.sync.aligned.32x32b.x{columns}.b32 {{%{r}{loaded}}}, [{x}];"
+_ALLOC = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [{x}_at], 32;"
+_DEALLOC = "mov.u32 %a{n}, {x};\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 %a{n}, 32;"
+_RELINQUISH = "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;"
 _TENSOR_COMMIT = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [{x}];"
 _TENSOR_COPIES = tuple(
     Form((shape,), f"mov.u64 %dc{{n}}, {{y}};\ntcgen05.cp.cta_group::1.{shape} [{{x}}], %dc{{n}};")
@@ -424,6 +438,27 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
         Ingredient("multimem.red", _MULTIMEM_REDUCTIONS, GLOBAL, "u", reduces=True, declares=_MULTIMEM),
     ),
     _row(
+        "tcgen05.alloc",
+        Ingredient(
+            "tcgen05.alloc",
+            _only(_ALLOC),
+            TENSOR,
+            "-",
+            declares=(".shared .align 4 .b32 {x}_at = alloc({x});",),
+            pairs=("tcgen05.dealloc",),
+            meets="permit",
+            life=BEGINS,
+        ),
+    ),
+    _row(
+        "tcgen05.dealloc",
+        Ingredient("tcgen05.dealloc", _only(_DEALLOC), TENSOR, "-", pairs=("tcgen05.alloc",), life=ENDS),
+    ),
+    _row(
+        "tcgen05.relinquish_alloc_permit",
+        Ingredient("tcgen05.relinquish", _only(_RELINQUISH), pairs=("tcgen05.alloc",), meets="permit"),
+    ),
+    _row(
         "tcgen05.shift",
         Ingredient("tcgen05.shift", _only("tcgen05.shift.cta_group::1.down [{x}];"), TENSOR, "u", columns=2),
     ),
@@ -433,45 +468,3 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
     ),
 )
 """Plain words first: the search prefers them."""
-
-_SAME = "its events are those of an instruction that is searched"
-_LANES = "a thread of a program stands for a warp, so that lanes do not differ"
-_ALLOCATED = "which memory an alloc gives follows from the text as a whole; tensor memory is there from the start"
-_GRIDS = "the threads of a program are of one grid"
-_ENDPOINTS = "programs declare no logical endpoints"
-_BARRIERS = "a count, or a value that threads combine, changes no order"
-_PROXY = (
-    "its proxy has the rules of the asynchronous proxy, which is searched, and no instruction beside loads and stores"
-)
-
-NOT_SEARCHED: Mapping[str, str] = {
-    **dict.fromkeys(("ldu", "sust", "suld", "tld", "cold"), _PROXY),
-    **dict.fromkeys(("st.bulk", "ldmatrix", "stmatrix", "membar", "membar.proxy", "membar.proxy.async"), _SAME),
-    **dict.fromkeys(("bar.arrive", "bar.red", "barrier.sync", "barrier.arrive", "barrier.red"), _BARRIERS),
-    **dict.fromkeys(
-        ("bar.warp.sync", "vote.sync", "redux.sync", "match.any.sync", "shfl.sync", "elect.sync", "activemask"), _LANES
-    ),
-    **dict.fromkeys(("griddepcontrol.launch_dependents", "griddepcontrol.wait"), _GRIDS),
-    **dict.fromkeys(
-        (
-            "fence.proxy.generic::fabric",
-            "fabric.try_get",
-            "fabric.try_put",
-            "fabric.try_red",
-            "fabric.try_pullred",
-            "fabric.try_atom",
-            "fabric.submit",
-            "fabric.wait",
-        ),
-        _ENDPOINTS,
-    ),
-    **dict.fromkeys(("tcgen05.alloc", "tcgen05.dealloc", "tcgen05.relinquish_alloc_permit"), _ALLOCATED),
-    "mbarrier.expect_tx": "it is a part of the copy that it counts",
-    "mbarrier.check_layout": "objects of programs have one layout",
-    "cp.async.wait_all": _SAME,
-    "cp.reduce.async.bulk.tensor": "as cp.reduce.async.bulk; its read of the map is that of the tensor copy",
-    "tensormap.cp_fenceproxy": "as a copy of the map and the release half of its fence, which are searched",
-    **dict.fromkeys(("multimem.st.async", "multimem.red.async"), _SAME),
-    **dict.fromkeys(("wgmma.mma_async.sp", "tcgen05.mma.ws", "tcgen05.ld.red"), _SAME),
-    **dict.fromkeys(("applypriority.async.bulk", "discard", "setmaxnreg"), "it orders nothing and moves no value"),
-}

@@ -1,0 +1,1 @@
+"""How a search for programs uses the rows of the instruction table."""
