@@ -88,6 +88,7 @@ def test_the_wait_for_a_phase_of_an_object_is_the_nearest_for_this_phase() -> No
     assert _nearest(offered, (), *asked) == (0, 1)  # type: ignore[arg-type]
     assert _nearest(offered, {(0, 1)}, *asked) is None  # type: ignore[arg-type]
     assert _nearest(offered, (), (0, 0), "a", "0") is None  # type: ignore[arg-type]
+    assert _nearest(offered, (), *asked, 1) is None  # type: ignore[arg-type]  # its own arrival comes first
 
 
 def test_a_load_and_a_test_are_repeated_and_nothing_else() -> None:

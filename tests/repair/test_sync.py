@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import nullcontext
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -18,13 +20,21 @@ from memmodel import Agent, Costs, DataAccess, HandOverPlan, SharedBuffer, Wante
 from memmodel.cli.app import app
 from memmodel.concrete.execution import Execution
 from memmodel.engine import Options
+from memmodel.litmus.syntax import Not, Quantifier
+from memmodel.program.lowered import LoweredTest
+from memmodel.repair.costs import DEFAULT
 from memmodel.repair.edits import Edit, apply
+from memmodel.repair.insertion.meetings import barriers_between
 from memmodel.repair.judge import judging
 from memmodel.repair.searching.turns import Changes
 from memmodel.repair.synchronizing import search, synchronize
-from memmodel.repair.synchronizing.phases_of import phase_waits
-from memmodel.repair.synchronizing.strip import Strip
+from memmodel.repair.synchronizing.orderly import orderly
+from memmodel.repair.synchronizing.phases_of import HandOvers, phase_waits
+from memmodel.repair.synchronizing.strip import Strip, stripped
+from memmodel.repair.vocabulary import single_strengthenings
 from memmodel.repair.weaken import weaken
+from memmodel.source import Source
+from memmodel.why.story import execution_of
 
 QUICK = [file for file in TESTS if "pipelines" not in file]
 MODELS = (api.load(api.DEFAULT_MODEL),)
@@ -118,10 +128,10 @@ def test_the_waits_of_one_execution_are_the_set_that_the_search_begins_with(monk
     """One wait alone changes little here. The commits that are offered as well would be too many arrivals."""
     chosen: list[list[str]] = []
 
-    def waits(execution: Execution, offered: dict[tuple[object, ...], Edit]) -> list[Edit]:
-        edits = phase_waits(execution, offered)
-        chosen.append([edit.what.partition(" before ")[0] for edit in edits])
-        return edits
+    def waits(execution: Execution, offered: dict[tuple[object, ...], Edit]) -> HandOvers:
+        handed = phase_waits(execution, offered)
+        chosen.append([edit.what.partition(" before ")[0] for edit in handed.waits])
+        return handed
 
     monkeypatch.setattr(synchronize, "phase_waits", waits)
     monkeypatch.setattr(synchronize._Synchronizing, "_known", staticmethod(lambda *_: None))
@@ -138,6 +148,44 @@ def test_the_waits_of_one_execution_are_the_set_that_the_search_begins_with(monk
     ]
     assert found.new is not None and found.judged == "enumerate and z3"
     assert found.cost <= found.given
+
+
+def handed_over(file: str) -> tuple[LoweredTest, list[Edit], HandOvers]:
+    """A test without its waits, the order that may be added, and what one execution of it says of waits."""
+    bare = api.lowered(Source(file, stripped(api.lowered(SUITE / file), Strip.WAITS, DEFAULT).text))
+    wanted = replace(bare.test, quantifier=Quantifier.EXISTS, condition=Not(bare.test.condition))
+    answer = api.judge(replace(bare, test=wanted), next(orderly(MODELS[0])), Options(), findings=False)
+    assert answer.witness is not None
+    execution = execution_of(answer.witness)
+    assert execution is not None
+    order, waits = synchronize._strongest(single_strengthenings(bare, exact=True))
+    return bare, [*order], phase_waits(execution, waits)
+
+
+def test_the_waits_of_a_ring_are_read_off_an_execution_of_which_the_rounds_do_not_mix() -> None:
+    """Phases count signals of two threads, and a thread waits before it arrives for the next round."""
+    _, _, handed = handed_over("async/pipelines/multicast.litmus")
+    waits = sorted(re.sub(r"a wait\S* for | with \S+|\.\S*", "", edit.what) for edit in handed.waits)
+    assert waits == [
+        "MMA0, line 35: parity 0 of full before tcgen05",
+        "MMA0, line 41: parity 1 of full before tcgen05",
+        "MMA1, line 68: parity 0 of full before tcgen05",
+        "MMA1, line 74: parity 1 of full before tcgen05",
+        "TMA0, line 21: parity 0 of empty before mbarrier",
+        "TMA1, line 54: parity 0 of empty before mbarrier",
+    ]
+    assert not handed.untold
+
+
+def test_threads_meet_where_no_phase_tells_of_an_access() -> None:
+    bare, order, handed = handed_over("async/pipelines/epilogue.litmus")
+    (meeting,) = barriers_between(bare, handed.untold)
+    assert meeting.what == (
+        "EPI0, line 34: bar.sync 0, 64; before cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group; "
+        "EPI1, line 46: bar.sync 0, 64; after st.shared.u32"
+    )
+    now = judging("epilogue", MODELS, Options())(apply(bare.test.source.text, [*order, *handed.waits, meeting]))
+    assert now is not None and now.complete and synchronize._right(now)
 
 
 def test_a_right_test_needs_nothing() -> None:

@@ -29,8 +29,8 @@ MOST_PAIRS = 8
 RELEASES = SCOPE_COST["cluster"] * SEM_FACTOR["release"]
 """What a barrier of the cluster costs less where its arrive is relaxed."""
 
-LAST = 8
-"""The turn of a barrier among what is put into one gap."""
+FIRST, LAST = -1, 8
+"""The turn of a barrier among what is put into one gap: behind all else, or, for who only waits there, before it."""
 
 
 def meetings(lowered: LoweredTest, known: Iterable[TextCounterexample]) -> list[Edit]:
@@ -112,8 +112,27 @@ def _between(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Ite
         yield _meeting((gap, end), line, price)
 
 
-def _meeting(places: tuple[Opening, Opening], line: str, price: float) -> Edit:
-    inserted = [place.insertion(line, " ".join(line.split()), price, LAST, name=line) for place in places]
+def barriers_between(lowered: LoweredTest, pairs: Iterable[tuple[tuple[int, int], tuple[int, int]]]) -> list[Edit]:
+    """For each two instructions, by thread and number, a barrier: behind what is put after the first one, and before
+    what is put in front of the second one. Two threads that meet have a barrier of their own."""
+    threads: dict[frozenset[int], int] = {}
+    edits: dict[frozenset[tuple[int, str]], Edit] = {}
+    for first, second in pairs:
+        number = threads.setdefault(frozenset((first[0], second[0])), len(threads))
+        barrier = _barrier(lowered, first[0], second[0], number)
+        begin = next((gap for gap in gaps(lowered, first[0]) if gap.index > first[1]), None)
+        before = [gap for gap in gaps(lowered, second[0]) if gap.index <= second[1] and not gap.last]
+        if barrier is not None and begin is not None and before:
+            edit = _meeting((begin, before[-1]), *barrier, (LAST, FIRST))
+            edits.setdefault(frozenset((part.start, part.text) for part in (edit, *edit.more)), edit)
+    return list(edits.values())
+
+
+def _meeting(places: tuple[Opening, Opening], line: str, price: float, turns: tuple[int, int] = (LAST, LAST)) -> Edit:
+    inserted = [
+        place.insertion(line, " ".join(line.split()), price, turn, name=line)
+        for place, turn in zip(places, turns, strict=True)
+    ]
     edit, other = sorted(inserted, key=lambda edit: edit.start)  # one change, whichever access comes first
     group = (*edit.group, *other.group)
     return replace(edit, what=f"{edit.what}; {other.what}", cost=edit.cost + other.cost, group=group, more=(other,))
@@ -147,14 +166,14 @@ def _place(lowered: LoweredTest, event: ShownEvent) -> tuple[int, int] | None:
     return None
 
 
-def _barrier(lowered: LoweredTest, first: int, second: int) -> tuple[str, float] | None:
-    """What the two threads may meet at, and its price for each."""
+def _barrier(lowered: LoweredTest, first: int, second: int, number: int = 0) -> tuple[str, float] | None:
+    """What the two threads may meet at, and its price for each. `number`: of those barriers that are not in use."""
     places = [thread.place for thread in lowered.test.threads]
     start, end = places[first], places[second]
     if start.cta_id == end.cta_id:
         others = sum(place.cta_id == start.cta_id for place in places)
         used = {int(number) for number in re.findall(r"\bbar(?:rier)?[\w.:]*\s+(\d+)", lowered.test.source.text)}
-        free = next(number for number in range(len(used) + 1) if number not in used)
+        free = [barrier for barrier in range(len(used) + number + 1) if barrier not in used][number]
         return (f"bar.sync {free};" if others == 2 else f"bar.sync {free}, {2 * WARP};"), WAIT + 1
     if start.cluster_id == end.cluster_id and sum(place.cluster_id == start.cluster_id for place in places) == 2:
         return "barrier.cluster.arrive;\nbarrier.cluster.wait;", WAIT + SCOPE_COST["cluster"]

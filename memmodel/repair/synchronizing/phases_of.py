@@ -2,12 +2,14 @@
 
 In: an execution in which every thread ends, as the test wants it; the waits that are offered. Out: for each two
 accesses that conflict, waits in front of the later one, for the phases that the thread of the earlier one arrives in
-after it. Settled here: a wait that would come before an arrival of its own phase is left out.
+after it; and the accesses of two threads between which no phase tells. Settled here: a wait that would come before an
+arrival of its own phase is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from memmodel.base.rows import Rows, bits, inverse, pairs_of
@@ -21,8 +23,17 @@ Phase = tuple[str, object, int, frozenset[int]]
 """The operand that names an object in its own CTA, that CTA, the number of a phase, the events that complete it."""
 
 
-def phase_waits(execution: Execution, waits: dict[tuple[Any, ...], Edit]) -> list[Edit]:
-    """The waits to make, one at a place. `waits`: those offered, by thread, instruction, operand and parity."""
+@dataclass(frozen=True, slots=True)
+class HandOvers:
+    """`waits`: one at a place. `untold`: pairs of instructions of two threads, by thread and number; nothing that the
+    first thread signals tells the second one of the access."""
+
+    waits: list[Edit]
+    untold: list[tuple[tuple[int, int], tuple[int, int]]]
+
+
+def phase_waits(execution: Execution, waits: dict[tuple[Any, ...], Edit]) -> HandOvers:
+    """The waits to make. `waits`: those offered, by thread, instruction, operand and parity."""
     flow = Flow(execution)
     happens, ordered = _Reach(execution, ()), _Reach(execution, _conflicts(execution))
     phases = list(_phases(execution))
@@ -32,8 +43,9 @@ def phase_waits(execution: Execution, waits: dict[tuple[Any, ...], Edit]) -> lis
         """Other threads first: what a thread waits for in one of its own accesses may be known then."""
         return flow.thread(pair[0]) == flow.thread(pair[1]), ordered.depth(pair[1])
 
-    for first, second in sorted(_conflicts(execution), key=turn):
-        issue = flow.in_po(second)
+    conflicts = sorted(_conflicts(execution), key=turn)
+    for first, second in conflicts:
+        issue = _begins(execution, flow, second, phases)
         if flow.thread(issue) is None or (flow.thread(first) == flow.thread(issue) and not flow.is_async(first)):
             continue
         point = execution.events[issue].point
@@ -44,20 +56,52 @@ def phase_waits(execution: Execution, waits: dict[tuple[Any, ...], Edit]) -> lis
             known = all(happens.leads(update, issue) for update in updates)
             if known or any(ordered.leads(issue, update) for update in updates):
                 continue
-            place = _nearest(waits, chosen, instruction_of(execution, issue), operand, str(number % 2))
+            mine = [
+                instruction_of(execution, flow.in_po(it)) for it in updates if flow.thread(it) == flow.thread(issue)
+            ]
+            behind = max((at[1] for at in mine if at is not None), default=-1)
+            place = _nearest(waits, chosen, instruction_of(execution, issue), operand, str(number % 2), behind)
             if place is not None:
                 chosen[place] = waits[*place, operand, str(number % 2)]
                 happens.add(updates, issue)
                 ordered.add(updates, issue)
-    return list(chosen.values())
+    return HandOvers(list(chosen.values()), list(_untold(execution, flow, happens, conflicts)))
+
+
+def _begins(execution: Execution, flow: Flow, access: int, phases: list[Phase]) -> int:
+    """Where a thread begins with an access: it may have arrived before in the phase in which the end of it counts."""
+    issue = flow.in_po(access)
+    ends = _union(execution.relation("compl"), execution.relation("iss")[issue])
+    before = (
+        update
+        for _, _, _, updates in phases
+        if any(ends >> update & 1 for update in updates)
+        for update in updates
+        if execution.relation("po")[update] >> issue & 1
+    )
+    return min(before, key=lambda event: execution.events[event].point.order or 0, default=issue)
+
+
+def _untold(
+    execution: Execution, flow: Flow, happens: _Reach, conflicts: Iterable[tuple[int, int]]
+) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """The places of accesses of two threads that neither waits nor those places before them order."""
+    for first, second in conflicts:
+        start, end = flow.in_po(first), flow.in_po(second)
+        places = instruction_of(execution, start), instruction_of(execution, end)
+        if places[0] is None or places[1] is None or places[0][0] == places[1][0] or happens.leads(first, end):
+            continue
+        happens.add((first, start), end)
+        yield places[0], places[1]
 
 
 class _Reach:
-    """What comes before what in an execution: in program order, by completion, by other pairs and edges added."""
+    """What comes before what in an execution: in program order, by completion, by what waits there are, by other pairs
+    and edges added."""
 
     def __init__(self, execution: Execution, pairs: Iterable[tuple[int, int]]) -> None:
         rows = list(execution.relation("po"))
-        for name in ("iss", "compl", "complwg"):
+        for name in ("iss", "compl", "complwg", "syncbar", "mbarobs"):
             rows = [a | b for a, b in zip(rows, execution.relation(name), strict=True)]
         self.rows: Rows = rows
         for first, second in pairs:
@@ -83,7 +127,7 @@ class _Reach:
             self.rows[first] |= 1 << second
 
 
-def _union(rows: Rows, events: int) -> int:
+def _union(rows: Sequence[int], events: int) -> int:
     union = 0
     for event in bits(events):
         union |= rows[event]
@@ -131,10 +175,13 @@ def _nearest(
     place: tuple[int, int] | None,
     operand: str,
     parity: str,
+    behind: int = -1,
 ) -> tuple[int, int] | None:
-    """Where a wait is offered: in front of an instruction, or at the last place before it that is not taken."""
+    """Where a wait is offered: in front of an instruction, or at the last place before it that is not taken, behind
+    the arrivals of its own thread."""
     if place is None:
         return None
     thread, last = place
-    indices = (index for number, index, *phase in waits if number == thread and phase == [operand, parity])
-    return max(((thread, index) for index in indices if index <= last and (thread, index) not in taken), default=None)
+    mine = (index for number, index, *phase in waits if number == thread and phase == [operand, parity])
+    free = ((thread, index) for index in mine if behind < index <= last and (thread, index) not in taken)
+    return max(free, default=None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from time import monotonic
 from typing import Any
 
@@ -27,12 +28,13 @@ from memmodel.repair.edits import Edit, apply, diff
 from memmodel.repair.fix import FIRST_MET, first_question, is_bad, wrong_words
 from memmodel.repair.glance import Glance
 from memmodel.repair.hints import by_turns
-from memmodel.repair.insertion.meetings import meetings
+from memmodel.repair.insertion.meetings import barriers_between, meetings
 from memmodel.repair.judge import AnswersOfTest, ended, judging, looking_for, newer_version, parse, undecided
 from memmodel.repair.layout import Laid, laid
 from memmodel.repair.searching.search import RepairSearch
 from memmodel.repair.searching.trials import Aim
 from memmodel.repair.searching.turns import Changes, in_order
+from memmodel.repair.synchronizing.orderly import orderly
 from memmodel.repair.synchronizing.phases_of import phase_waits
 from memmodel.repair.synchronizing.prices import program_cost
 from memmodel.repair.synchronizing.search import OUT_OF_TIME, WAIT, CheapestSearch, Reached
@@ -107,7 +109,7 @@ def synchronize(
     layout = laid(Source(name, text))
     lowered = api.lowered(Source(name, layout.blocks))
     bare = stripped(lowered, strip, costs)
-    search = _Synchronizing(name, layout, lowered, bare, models, options, costs, below, progress)
+    search = _Synchronizing(name, layout, lowered, bare, strip, models, options, costs, below, progress)
     try:
         with sharing_budget(options.budget):
             return search.result(seconds)
@@ -121,12 +123,14 @@ class _Synchronizing:
     layout: Laid
     lowered: LoweredTest
     bare: Stripped
+    strip: Strip
     models: tuple[Model, ...]
     options: Options
     costs: Costs
     below: float | None
     progress: Callable[[int], None] | None
     wrong: tuple[str, ...] = ()
+    base: float = 0.0
     tried: int = 1
 
     def result(self, seconds: float) -> Synchronized:
@@ -137,38 +141,41 @@ class _Synchronizing:
         if before is None or not before.complete:
             return self.nothing(undecided("what the test does without synchronization", before))
         self.wrong = wrong_words(before)
-        base = program_cost(parsed(self.name, self.bare.text), self.costs)
+        self.base = base = program_cost(parsed(self.name, self.bare.text), self.costs)
         if not self.wrong:
-            return self._made((), Reached((), 0.0), base, 0)
+            return self._made((), Reached((), 0.0), 0)
         trials = self._trials(before, seconds, queries)
         trials.judge = judge
         alone = [edit for edit in self._alone() if trials.carry.legal(edit)]
         offered = alone + [edit for edit in self._between(before) if trials.carry.legal(edit)]
-        known = self._known(trials, offered, seconds)
-        if known is None:
-            sets = self._waits_of_one(trials, offered), self._waits_first(trials, offered, seconds)
-            right = [changes for changes in sets if changes is not None]
-            known = min(right, key=lambda changes: sum(self._price(edit, base) for edit in changes), default=None)
+        has_waits = self.strip is Strip.ORDER
+        read_off = None if has_waits else self._waits_of_one(trials, offered)
+        explained = self._known(trials, offered, seconds)
+        if has_waits and explained is None:
+            read_off = self._waits_of_one(trials, offered)
+        right = [changes for changes in (read_off, explained) if changes is not None]
+        known = min(right, key=lambda changes: sum(map(self._price, changes)), default=None)
+        known = known or self._waits_first(trials, offered, seconds)
         # Explanations lead to waits for what later executions show, too.
         offered = list(dict.fromkeys((*offered, *(known or ()))))
-        search = CheapestSearch(self.name, trials, offered, lambda edit: self._price(edit, base))
+        search = CheapestSearch(self.name, trials, offered, self._price)
         reached = search.search(known, None if self.below is None else self.below - base)
         self.tried = trials.tried
         if reached.changes is None:
             none = self.nothing(reached.stopped or NONE, decided=not reached.stopped)
             return replace(none, bound=base + reached.bound, offered=len(offered))
-        return self._made(reached.changes, reached, base, len(offered))
+        return self._made(reached.changes, reached, len(offered))
 
     @staticmethod
     def _known(trials: RepairSearch, offered: list[Edit], seconds: float) -> Changes | None:
         """What explanations lead to, as `fix` would: it is right, and seldom the cheapest."""
-        trials.until = monotonic() + seconds * FIRST_PART
+        until, trials.until = trials.until, min(trials.until, monotonic() + seconds * FIRST_PART)
         try:
             return trials.guided(offered, []) or None
         except BudgetSpent:
             return None
         finally:
-            trials.until += seconds * (1 - FIRST_PART)
+            trials.until = until
 
     def _waits_first(self, trials: RepairSearch, offered: list[Edit], seconds: float) -> Changes | None:
         """The fewest waits beside all changes that wait for no other thread, the strongest of each kind at each place:
@@ -177,30 +184,39 @@ class _Synchronizing:
         until, trials.until = trials.until, min(trials.until, monotonic() + seconds * FIRST_PART)
         try:
             found = CheapestSearch(self.name, trials, list(waits.values()), lambda edit: 1.0, order).search().changes
-            return None if found is None else in_order(_needed(trials, [*order, *found]))
+            return None if found is None else self._least(trials, [*order, *found], offered)
         finally:
             trials.until = until
 
     def _waits_of_one(self, trials: RepairSearch, offered: list[Edit]) -> Changes | None:
-        """The waits for all phases that one execution with the outcome that is wanted allows, beside all other changes:
-        of all these those that are needed, if they are right. None if they are not, or there is no time."""
+        """The waits for all phases that one execution with the outcome that is wanted allows, barriers where no phase
+        tells of an access, and all other changes: of all these those that are needed, if they are right. None if they
+        are not, or there is no time."""
         order, waits = _strongest(offered)
+        bare = parsed(self.name, self.bare.text)
         try:
-            for execution in self._as_wanted():
-                found = phase_waits(execution, waits)
-                if found and trials.is_right(order.union(found)):
-                    return in_order(_needed(trials, [*order, *found]))
+            for execution in self._as_wanted(bare, trials.until):
+                handed = phase_waits(execution, waits)
+                meet = [edit for edit in barriers_between(bare, handed.untold) if trials.carry.legal(edit)]
+                found = [*handed.waits, *meet]
+                if not found:
+                    return None
+                if trials.is_right(order.union(found)):
+                    return self._least(trials, [*order, *found], offered)
         except BudgetSpent:
             pass
         return None
 
-    def _as_wanted(self) -> Iterator[Execution]:
-        """An execution of the bare text with the outcome that is wanted, for each model."""
-        steps = parsed(self.name, self.bare.text)
-        wanted = steps.test.condition if steps.test.quantifier is Quantifier.FORALL else Not(steps.test.condition)
-        test = replace(steps.test, finding=None, quantifier=Quantifier.EXISTS, condition=wanted)
-        for model in self.models:
-            answer = api.judge(replace(steps, test=test), model, self.options, findings=False)
+    def _as_wanted(self, bare: LoweredTest, until: float) -> Iterator[Execution]:
+        """Executions of the bare text with the outcome that is wanted, for each model: first one whose conflicting
+        accesses come one after the other."""
+        test = bare.test
+        wanted = test.condition if test.quantifier is Quantifier.FORALL else Not(test.condition)
+        test = replace(test, finding=None, quantifier=Quantifier.EXISTS, condition=wanted)
+        for model in chain.from_iterable(map(orderly, self.models)):
+            seconds = min(self.options.budget.seconds, max(0.0, until - monotonic()))
+            options = replace(self.options, budget=replace(self.options.budget, seconds=seconds))
+            answer = api.judge(replace(bare, test=test), model, options, findings=False)
             execution = None if answer.witness is None else execution_of(answer.witness)
             if execution is not None:
                 yield execution
@@ -222,6 +238,23 @@ class _Synchronizing:
         trials.until = monotonic() + seconds
         return trials
 
+    def _least(self, trials: RepairSearch, changes: Sequence[Edit], offered: Sequence[Edit]) -> Changes:
+        """Of changes that are right together those that are needed, each in the cheapest form that is enough beside the
+        others, as far as time allows."""
+        kept = _needed(trials, changes)
+        try:
+            for number, edit in sorted(enumerate(kept), key=lambda entry: -entry[1].cost):
+                rest = [*kept[:number], *kept[number + 1 :]]
+                price = self._price(edit)
+                forms = ((self._price(other), other) for other in offered if _does_less(other, edit))
+                for _, other in sorted((form for form in forms if form[0] < price), key=lambda form: form[0]):
+                    if trials.is_right(frozenset((*rest, other))):
+                        kept[number] = other
+                        break
+        except BudgetSpent:
+            pass
+        return in_order(kept)
+
     def _alone(self) -> list[Edit]:
         """What may be added to one place of the bare text."""
         return single_strengthenings(parsed(self.name, self.bare.text), exact=True)
@@ -230,11 +263,11 @@ class _Synchronizing:
         """What may be added between threads."""
         return meetings(parsed(self.name, self.bare.text), by_turns(before.counterexamples)[:FIRST_MET])
 
-    def _price(self, edit: Edit, base: float) -> float:
+    def _price(self, edit: Edit) -> float:
         asked = parse(self.name, apply(self.bare.text, (edit,)))
-        return 0.0 if asked is None else program_cost(asked[0], self.costs) - base
+        return 0.0 if asked is None else program_cost(asked[0], self.costs) - self.base
 
-    def _made(self, changes: Sequence[Edit], reached: Reached, base: float, offered: int) -> Synchronized:
+    def _made(self, changes: Sequence[Edit], reached: Reached, offered: int) -> Synchronized:
         """What was found, once it is judged again by itself."""
         text = apply(self.bare.text, changes)
         clean = self.bare.clean(text)
@@ -249,7 +282,7 @@ class _Synchronizing:
             self.wrong,
             cost,
             program_cost(self.lowered, self.costs),
-            base + reached.bound,
+            self.base + reached.bound,
             offered,
             self.tried,
             f"{reached.stopped}: there may be a cheaper one" if reached.stopped else "",
@@ -314,6 +347,14 @@ def _needed(trials: RepairSearch, changes: Sequence[Edit]) -> list[Edit]:
     except BudgetSpent:
         pass
     return kept
+
+
+def _does_less(edit: Edit, other: Edit) -> bool:
+    """True if a change is a weaker form of another one at its place."""
+    waits = WAIT.search(edit.text), WAIT.search(other.text)
+    if waits[0] is not None and waits[1] is not None:
+        return edit.group[:2] == other.group[:2] and waits[0].groups() == waits[1].groups()
+    return edit.group in other.implies or edit.group == other.group
 
 
 FIRST_PART = 0.3
