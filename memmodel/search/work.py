@@ -7,6 +7,7 @@ interrupted goes on with the chunks that the file lacks. A process that is kille
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -20,7 +21,7 @@ from memmodel.limits import Limits, default_memory
 from memmodel.search.journal import Journal
 from memmodel.search.sketches import Sketch, sketches
 from memmodel.search.vocabulary import Vocabulary
-from memmodel.workers import KILLED, ProcessPool, WorkerKilled, surviving
+from memmodel.workers import KILLED, ProcessPool, WorkerKilled, settle, surviving
 
 NO_END = Budget(sys.maxsize, 1e9)
 """The budget of work that is not bounded in time."""
@@ -156,7 +157,7 @@ class Processes:
         whole = memory or default_memory()
         # This process takes one share of the memory, too.
         self._budget = replace(NO_END, memory=whole // (count + 1), original=Budget(memory=whole))
-        self._pool = ProcessPool(count)
+        self._pool = ProcessPool(count, begin=_begin)
         self.first, self.forget, self.close = self._pool.first, self._pool.forget, self._pool.close
 
     def submit(self, task: Work, chunk: Sequence[Any]) -> Future[list[Record]]:
@@ -167,6 +168,12 @@ class Processes:
 
     def results(self, future: Future[list[Record]]) -> list[Record]:
         return self._pool.results(future)
+
+
+def _begin() -> None:
+    """Begin a process of a search. Where memory runs out C++ says so before it ends the process; the search says it."""
+    settle()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 class DaskCluster:

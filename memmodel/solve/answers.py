@@ -26,10 +26,11 @@ from memmodel.referee.reasons import CIRCULAR, beyond_the_bound, mixed_sizes, no
 from memmodel.referee.replay import Replay, replay
 from memmodel.refine.judge import Pair, Statement
 from memmodel.refine.query import Query, encode
+from memmodel.solve.formulas import Satisfiable
 from memmodel.solve.kept_queries import KeptQueries
 from memmodel.solve.questions import Asker
 from memmodel.solve.reading import read_execution
-from memmodel.solve.solver import Satisfiable, Solver
+from memmodel.solve.solver import Solver
 
 MAX_STATES = 10_000
 """More final states than this are not listed."""

@@ -13,7 +13,7 @@ from pysat.solvers import Cadical195
 
 from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.limits import outside
-from memmodel.solve.solver import Satisfiable
+from memmodel.solve.formulas import FormulaSolver, Satisfiable
 
 CONFLICTS = 2_000
 """After this many conflicts CaDiCaL comes back, so that signals are handled and limits looked at; then it goes on."""
@@ -21,27 +21,21 @@ CONFLICTS = 2_000
 OPTIONS = {"stabilizeonly": 1, "probe": 0}
 """Few restarts, and no probing of single literals: 50 to 80 % of the propagations for the questions of a search."""
 
-Valuation = tuple[list[int], dict[int, bool]]
 
-
-class CaDiCaL:
-    """A solver over the formulas of one Logic. Constraints added to the Logic later are passed on before each check."""
+class CaDiCaL(FormulaSolver[list[int]]):
+    """CaDiCaL over the formulas of one Logic."""
 
     def __init__(self, logic: Logic) -> None:
-        self.logic = logic
+        super().__init__(logic)
         self._solver = Cadical195()
         self._solver.configure(OPTIONS)
-        self._defined: set[int] = set()
-        self._sent = 0
-        self._model: list[int] = []
-        self._known: dict[int, bool] = {}  # truth of formulas in the valuation of `_model`
 
     def check(self, assumptions: Sequence[int] = ()) -> Satisfiable:
-        """Ask for a valuation of all constraints in which the assumptions hold."""
+        """Ask for a valuation of all constraints in which the assumptions hold. Raises BudgetSpent, MemoryError."""
         if FALSE in assumptions:
             return Satisfiable.UNSAT
         assumed = [formula for formula in assumptions if formula != TRUE]
-        self._send(assumed)
+        self._solver.append_formula(self._unsent(assumed))
         satisfiable = None
         while satisfiable is None:
             satisfiable = self._some_conflicts(assumed)
@@ -50,35 +44,21 @@ class CaDiCaL:
         self._model, self._known = self._solver.get_model(), {}
         return Satisfiable.SAT
 
-    def holds(self, formula: int) -> bool:
-        """True if a formula is true in the valuation of the last SAT answer. Unconstrained variables count as false."""
-        return self.logic.value(formula, self._known, self._variable)
-
-    def valuation(self) -> Valuation:
-        """That of the last SAT answer, to come back to."""
-        return self._model, self._known
-
-    def restore(self, valuation: Valuation) -> None:
-        """Let `holds` speak of an earlier answer again."""
-        self._model, self._known = valuation
-
     def _variable(self, node: int) -> bool:
+        assert self._model is not None
         return node <= len(self._model) and self._model[node - 1] > 0
 
-    def _send(self, roots: Sequence[int]) -> None:
-        """Pass on the constraints and definitions that the solver does not have yet."""
-        fresh = self.logic.constraints[self._sent :]
-        self._sent = len(self.logic.constraints)
-        below = [formula for clause in fresh for formula in clause] + list(roots)
-        self._solver.append_formula(self.logic.clauses(below, self._defined) + fresh)
-
     def _some_conflicts(self, assumed: Sequence[int]) -> bool | None:
-        """Whether they can hold together; None: not known yet. Raises BudgetSpent."""
+        """Whether they can hold together; None: not known yet. Raises BudgetSpent, MemoryError."""
         answers: list[bool | None] = []
+        errors: list[MemoryError] = []
 
         def solve() -> None:
-            self._solver.conf_budget(CONFLICTS)
-            answers.append(self._solver.solve_limited(assumptions=assumed))
+            try:
+                self._solver.conf_budget(CONFLICTS)
+                answers.append(self._solver.solve_limited(assumptions=assumed))
+            except MemoryError as error:
+                errors.append(error)
 
         # In the main thread PySAT would handle SIGINT itself, and leave CaDiCaL by a jump. An exception for this thread
         # must not come while another one starts: it would have that, too, and end before it says that it has started.
@@ -86,4 +66,6 @@ class CaDiCaL:
             thread = Thread(target=solve, name="memmodel-cadical")
             thread.start()
             thread.join()
+        if errors:
+            raise errors[0]
         return answers[0]

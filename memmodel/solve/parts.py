@@ -15,7 +15,8 @@ from memmodel.litmus.syntax import terms_of
 from memmodel.program.lowered import LoweredTest
 from memmodel.refine.query import encode
 from memmodel.solve.answers import Questions
-from memmodel.solve.solver import Satisfiable, Solver
+from memmodel.solve.formulas import Satisfiable
+from memmodel.solve.solver import Solver
 
 
 class AxiomParts:

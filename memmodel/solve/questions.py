@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from memmodel.base.logic import FALSE
 from memmodel.refine.judge import Pair, Statement
 from memmodel.refine.query import Query
-from memmodel.solve.solver import Satisfiable, Solver
+from memmodel.solve.formulas import Satisfiable
+from memmodel.solve.solver import Solver
 
 MANY = 4
 """If a flag may report at least this many places of a test, executions that show many at once are looked for."""

@@ -18,8 +18,9 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.referee.finals import outcome_terms, spell
 from memmodel.refine.query import Query, encode
 from memmodel.solve.answers import Questions
+from memmodel.solve.formulas import Satisfiable
 from memmodel.solve.kept_queries import KeptQueries
-from memmodel.solve.solver import Satisfiable, Solver
+from memmodel.solve.solver import Solver
 
 State = tuple[tuple[str, int], ...]
 """Values of terms, as `FinalValues` has them."""

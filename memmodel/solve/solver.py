@@ -1,4 +1,4 @@
-"""The only place that speaks to Z3: clauses go in, a closed list of answers comes out.
+"""The only place that speaks to Z3: clauses go in, one of a closed list of answers comes out.
 
 In: Logic (formulas and constraints). Out: SAT with a valuation, UNSAT with the assumptions to blame, or UNKNOWN with a
 reason. Unknown is never turned into a boolean. Work is bounded by Z3's resource units, which are the same on every
@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Iterable, Sequence
-from enum import Enum
+from collections.abc import Sequence
 
 import z3
 
 from memmodel.answer import Budget
 from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.limits import counted, outside, settle
+from memmodel.solve.formulas import FormulaSolver, Satisfiable
 
 FEW = 400
 """Up to this many clauses go to Z3 one by one: from a text it makes every variable that the header counts first."""
 
 MANY = 100_000
 """Clauses in one text: Z3 reads all of it, and takes 400 bytes for each clause, before it looks at any limit."""
-
-Valuation = tuple[z3.ModelRef | None, dict[int, bool]]
 
 
 class _Names(dict[int, str]):
@@ -39,14 +37,6 @@ class _Names(dict[int, str]):
         return self[literal]
 
 
-class Satisfiable(Enum):
-    """Whether constraints can hold together, as far as Z3 knows."""
-
-    SAT = "sat"
-    UNSAT = "unsat"
-    UNKNOWN = "unknown"
-
-
 def context() -> z3.Context:
     """A new context. Call it under `outside`: a context that is only half made raises an error when it is freed."""
     made = z3.Context()
@@ -55,20 +45,17 @@ def context() -> z3.Context:
     return made
 
 
-class Solver:
-    """A solver over the formulas of one Logic. Constraints added to the Logic later are passed on before each check."""
+class Solver(FormulaSolver[z3.ModelRef]):
+    """Z3 over the formulas of one Logic."""
 
     def __init__(self, logic: Logic, budget: Budget, started: float) -> None:
-        self.logic = logic
+        super().__init__(logic)
         self.budget = budget
         self.reason = ""
         self.core: tuple[int, ...] = ()
         self.effort = 0
         counted(lambda: self.effort)
         self._started = started
-        self._defined: set[int] = set()
-        self._sent = 0
-        self._model: z3.ModelRef | None = None
         self._terms: dict[int, z3.Ast] = {}  # of literals
         self._kept: dict[int, z3.BoolRef] = {}  # so that Z3 does not free these terms
         self._declared: dict[int, z3.FuncDecl] = {}
@@ -82,7 +69,6 @@ class Solver:
             self._context = own.ref()
             self._true = z3.BoolVal(True, own).as_ast().value  # equal terms are one object
         self._names = _Names()
-        self._known: dict[int, bool] = {}  # truth of formulas in the valuation of `_model`
 
     def check(self, assumptions: Sequence[int] = ()) -> Satisfiable:
         """Ask for a valuation of all constraints in which the assumptions hold. Raises MemoryError.
@@ -141,21 +127,6 @@ class Solver:
             return self.budget.out_of_effort
         return "" if "cancel" in z3_reason or "interrupt" in z3_reason else f"the solver gave up: {z3_reason}"
 
-    def valuation(self) -> Valuation:
-        """That of the last SAT answer, to come back to."""
-        return self._model, self._known
-
-    def restore(self, valuation: Valuation) -> None:
-        """Let `holds` speak of an earlier answer again."""
-        self._model, self._known = valuation
-
-    def holds(self, formula: int) -> bool:
-        """True if a formula is true in the valuation of the last SAT answer. Unconstrained variables count as false.
-
-        Only variables are looked up: the solver need not have heard of a compound formula.
-        """
-        return self.logic.value(formula, self._known, self._variable)
-
     def _variable(self, node: int) -> bool:
         assert self._model is not None
         declared = self._declared.get(node)
@@ -170,12 +141,9 @@ class Solver:
                 return int(value)
         return 0
 
-    def _send(self, roots: Iterable[int]) -> None:
+    def _send(self, roots: Sequence[int]) -> None:
         """Pass on the constraints and definitions that the solver does not have yet."""
-        fresh = self.logic.constraints[self._sent :]
-        self._sent = len(self.logic.constraints)
-        below = [f for clause in fresh for f in clause] + list(roots)
-        clauses = self.logic.clauses(below, self._defined) + fresh
+        clauses = self._unsent(roots)
         if len(clauses) <= FEW:
             for clause in clauses:
                 self._add(clause)

@@ -16,7 +16,8 @@ from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.errors import BudgetSpent
 from memmodel.limits import Limits
 from memmodel.solve.cadical import CaDiCaL
-from memmodel.solve.solver import Satisfiable, Solver
+from memmodel.solve.formulas import Satisfiable
+from memmodel.solve.solver import Solver
 
 NAMES = 4
 
@@ -195,6 +196,15 @@ def pigeons(count: int, holes: int) -> tuple[Logic, list[list[int]]]:
 def test_cadical_goes_on_after_each_bound_of_conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memmodel.solve.cadical.CONFLICTS", 1)
     _pigeons(CaDiCaL)
+
+
+def test_memory_that_runs_out_in_cadical_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("memmodel.solve.cadical.Cadical195.solve_limited", no_memory)
+    with pytest.raises(MemoryError):
+        CaDiCaL(Logic()).check([])
 
 
 def test_limits_hold_while_cadical_searches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,9 +37,10 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.referee.replay import Replay, replay
 from memmodel.referee.witness import spell_cell
 from memmodel.refine.query import Query, encode
+from memmodel.solve.formulas import Satisfiable
 from memmodel.solve.questions import Asker
 from memmodel.solve.reading import read_execution
-from memmodel.solve.solver import Satisfiable, Solver
+from memmodel.solve.solver import Solver
 from memmodel.source import Source
 from memmodel.why.story import execution_of
 

@@ -23,7 +23,8 @@ from memmodel.base.logic import Logic
 from memmodel.cli import main
 from memmodel.errors import BudgetSpent
 from memmodel.limits import Limits, usage
-from memmodel.solve.solver import Satisfiable, Solver
+from memmodel.solve.formulas import Satisfiable
+from memmodel.solve.solver import Solver
 from memmodel.why import diagnose, limited
 from memmodel.why.records import Reason
 

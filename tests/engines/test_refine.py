@@ -23,8 +23,9 @@ from memmodel.engine import Options
 from memmodel.litmus.syntax import terms_of
 from memmodel.program.lowered import LoweredTest
 from memmodel.refine.query import encode
+from memmodel.solve.formulas import Satisfiable
 from memmodel.solve.questions import Asker
-from memmodel.solve.solver import Satisfiable, Solver
+from memmodel.solve.solver import Solver
 from memmodel.source import Source
 
 SHIPPED = (

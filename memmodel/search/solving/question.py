@@ -28,7 +28,7 @@ from memmodel.search.solving.wellformed import constrain
 from memmodel.search.text import Draft, Spot
 from memmodel.search.vocabulary import Vocabulary
 from memmodel.solve.cadical import CaDiCaL
-from memmodel.solve.solver import Satisfiable
+from memmodel.solve.formulas import Satisfiable
 
 DEEPER = 3
 """A `let rec` is unfolded this many times more than a layout has slots."""
