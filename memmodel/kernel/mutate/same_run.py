@@ -30,6 +30,7 @@ from memmodel.kernel.flow.polling import complaints
 from memmodel.kernel.machine.engines.wgmma import counts_registers
 from memmodel.kernel.mutate.endless_waits import EndlessWaits, Without
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation
+from memmodel.kernel.mutate.object_logs import ObjectLogs
 from memmodel.kernel.mutate.regrouped import Regrouped
 from memmodel.kernel.mutate.saved_waits import Saved, may_pass, passing, saved_waits
 from memmodel.kernel.mutate.shown import Shown
@@ -91,6 +92,10 @@ class SameRun:
             return label.domain in OF_THREADS and not label.reduces and number in self._alone
         return isinstance(label, Fence | ProxyFence | Mark | GroupWait)
 
+    def counts(self, change: Mutation) -> bool:
+        """True if an instruction updates mbarrier objects."""
+        return not self.only_orders(change) and not self.waits(change.instruction)
+
     def keeps_others(self, change: Mutation) -> bool:
         """True if what is wrong with a kernel with this change still is with more changes of its kind: those that only
         take order away, and those that leave an object valid. With an inval goes what is wrong with the inval."""
@@ -150,12 +155,11 @@ class SameRun:
         The run without all of them is an execution as well, in which nothing is ordered that was not. What is wrong is
         between events that are there, and no other one orders these. With an init, more updates may be undefined.
         """
-        if not shown.at or any(it.what != REMOVED or it.instruction.number in self._saved for it in others):
+        if not shown.at or any(it.what != REMOVED for it in others):
             return False
-        mine = {id(log) for at in shown.at for log in self._logs.get(at, ())}
-        gone = {it.instruction.number for it in others}
-        theirs = {id(log) for at in gone for log in self._logs.get(at, ())}
-        if not shown.at.isdisjoint(gone) or not mine.isdisjoint(theirs):
+        gone = self._objects.with_saved_waits(others)
+        mine, updated = self._objects.worked_on(shown.at), self._objects.updated(gone)
+        if not shown.at.isdisjoint(gone) or not mine.isdisjoint(updated):
             return False
         return self._removed([it for it in self._that_show(changes) if not self._groups.handles(it)]) is not None
 
@@ -181,6 +185,10 @@ class SameRun:
     def _endless(self) -> EndlessWaits:
         return EndlessWaits(self._run.run, self._run.entry, self._run.graph.number)
 
+    def is_execution(self, changes: Sequence[Mutation]) -> bool:
+        """True if the run is an execution of the kernel with these changes: then no wait in it lacks an arrival."""
+        return self._flags(changes) is not None
+
     def look_from(self, changes: Sequence[Mutation], other: SameRun | None = None) -> None:
         """More removals will be asked about beside these: evaluate them by what differs from the run without these, if
         that is much less. `other`: has looked from there."""
@@ -201,18 +209,25 @@ class SameRun:
         removed = self._removed([it for it in changes if not commits(it.instruction)])
         return removed is not None and not removed.undefined
 
-    def stays_broken(self, change: Mutation, lines: Collection[int], others: Sequence[Mutation]) -> bool:
+    def stays_broken(
+        self, change: Mutation, lines: Collection[int], others: Sequence[Mutation], *, hangs: bool
+    ) -> bool:
         """True if what is wrong with a kernel with a change, in these lines, still is with other removals: of what
-        orders, of an inval, of idle mbarrier objects. What is wrong stands elsewhere, and is not about these objects.
+        orders, of waits, of idle mbarrier objects. What is wrong stands elsewhere, and these removals update no object
+        that it is about. `hangs`: threads wait for ever; then a wait is left for a phase that lacks an arrival.
         """
         more = [it for it in others if not self.only_orders(it)]
-        if any(it.instruction.number in self._saved for it in more):
-            return False  # the waits that go with it may be what is wrong
-        objects = [it for it in more if not invalidates(it.instruction)]
-        mine = {id(log) for log in self._logs.get(change.instruction.number, ())}
-        theirs = {id(log) for it in objects for log in self._logs.get(it.instruction.number, ())}
-        elsewhere = not any(it.instruction.line in lines for it in more)
-        return elsewhere and mine.isdisjoint(theirs) and (not more or self.idle(more))
+        logs, number = self._objects, change.instruction.number
+        gone = logs.with_saved_waits(more)
+        there = {number, *(it.number for it in self._run.body if it.line in lines)}
+        if not (there - {number}).isdisjoint(gone) or not logs.updated(gone).isdisjoint(logs.worked_on(there)):
+            return False
+        if hangs and not logs.is_awaited(number, gone, self._is_polled):
+            return False
+        return not more or self.idle(more)
+
+    def _is_polled(self, test: int) -> bool:
+        return self._polls(self._run.body[test])
 
     def new_in(self, other: JudgedRun) -> list[KernelFinding] | None:
         """The same for a run of a changed kernel in which the same threads do the same events; None for another one."""
@@ -273,7 +288,7 @@ class SameRun:
             return True
         if all(object_action(label) is Action.TEST for label in labels_of(change.instruction)):
             return self._leaves_run(change)
-        for log in self._logs.get(change.instruction.number, ()):
+        for log in self._objects.of(change.instruction.number):
             lives = {step.life for step in log if step.event.at == change.instruction.number}
             last = invalidates(change.instruction) and not any(step.life > min(lives) for step in log)
             if not last and not all(step.event.at in removals for step in log):
@@ -362,7 +377,7 @@ class SameRun:
             action = self._action(change)
             if not self._events((change,)) or not (self._leaves_run(change) or action is not None):
                 return None
-            for log in self._logs.get(change.instruction.number, ()) if action is not None else ():
+            for log in self._objects.of(change.instruction.number) if action is not None else ():
                 left = [step for step in log if step.event.at not in numbers]
                 if action is Action.INIT:
                     undefined |= self._first_of(change.instruction.number, log, left)
@@ -384,13 +399,8 @@ class SameRun:
         return frozenset(register for each in self._run.body for register in lowered(each).reads)
 
     @cached_property
-    def _logs(self) -> dict[int, list[list[ObjectStep]]]:
-        """By instruction, what happens to the mbarrier objects that it works on."""
-        logs: dict[int, list[list[ObjectStep]]] = {}
-        for log in self._run.run.objects.values():
-            for at in {step.event.at for step in log}:
-                logs.setdefault(at, []).append(log)
-        return logs
+    def _objects(self) -> ObjectLogs:
+        return ObjectLogs(self._run.run)
 
     def _first_of(self, init: int, log: Sequence[ObjectStep], left: Sequence[ObjectStep]) -> int:
         """The first update of each life of an object that an instruction began."""

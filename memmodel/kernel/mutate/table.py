@@ -154,36 +154,38 @@ def _minimum(
         result for result in results if result.mutation.what == REMOVED and result.noticed is not Noticed.UNREACHED
     ]
     broken = [result for result in removed if result.noticed in BROKEN]
-    lines = {result.mutation.instruction.number: result.lines for result in broken}
-    removals = Removals(work, same, lines)
+    removals = Removals(work, same, {result.mutation.instruction.number: result for result in broken})
     return minimum_set(
         work.entry,
         [result.mutation for result in removed] if together else None,
         [result.mutation for result in removed if result.noticed is Noticed.UNNOTICED and not result.needing],
         removals.unnoticed,
         [[result.mutation] for result in broken],
-        (lambda change: False) if same is None else same.only_orders,
+        (lambda change: True) if same is None else same.counts,
         removals.stay_broken,
         removals.shown,
+        removals.seen,
         (lambda change: False) if same is None else same.idle,
     )
 
 
 class Removals:
-    """What is noticed of removals that are made together. `same`: a run that is asked first, if there is one; `lines`:
-    of the errors of single removals, by instruction.
+    """What is noticed of removals that are made together. `same`: a run that is asked first, if there is one; `broken`:
+    the errors of single removals, by instruction.
 
     Where removals can go and that took runs of its own, more beside them are put to these runs: the kernel with them is
     judged as the kernel itself is, and what follows from its runs follows in the same way. The runs of the kernel are
     no executions of what is left.
     """
 
-    def __init__(self, work: MutantWork, same: SameRun | None, lines: Mapping[int, Sequence[int]]) -> None:
-        self._work, self._same, self._lines = work, same, lines
+    def __init__(self, work: MutantWork, same: SameRun | None, broken: Mapping[int, MutantResult]) -> None:
+        self._work, self._same, self._broken = work, same, broken
         self._near, self._gone = work, frozenset[int]()
         """The kernel without the instructions that took runs of its own last, and the numbers of these."""
         self._shown: dict[frozenset[int], Shown] = {}
         """What the run that is asked shows with some removals, by their instructions."""
+        self._quiet: frozenset[int] | None = None
+        """The removals of which nothing was shown last."""
 
     def unnoticed(self, mutant: PtxFunction) -> bool:
         """True if neither the model nor a reading finds anything new in a mutant. Raises BudgetSpent."""
@@ -197,13 +199,22 @@ class Removals:
             near = work.beside(mutant, judged)
             if near.masking.same_run is not None:
                 self._near, self._gone, self._shown = near, frozenset(it.number for it in changed), {}
+                self._quiet = None
         return outcome.unnoticed
 
-    def shown(self, changes: Sequence[Mutation]) -> bool:
-        """True if the run of the kernel shows that something is wrong with these changes. Raises BudgetSpent."""
+    def seen(self, changes: Sequence[Mutation]) -> bool:
+        """True if the run that is asked first shows that something is wrong with these changes. Raises BudgetSpent."""
         self._work.check_time()
+        _, same, more = self._asked(changes)
+        return same is not None and same.shows(more) is not None
+
+    def shown(self, changes: Sequence[Mutation]) -> bool:
+        """True if the runs of the kernel show that something is wrong with these changes. Raises BudgetSpent."""
+        self._work.check_time()
+        if self._quiet == _numbers(changes):
+            return False
         work, same, more = self._asked(changes)
-        if same is not None and (same.endless_waits(more) or work.runs.endless_waits(more)):
+        if same is not None and self._hang(work, same, more):
             return True
         if masked := work.masking.masked(more):
             if masked.findings:
@@ -217,13 +228,21 @@ class Removals:
         if same is not None:
             same.look_from(more)
             work.runs.look_from(more, same)
+        self._quiet = _numbers(changes)
         return False
+
+    def _hang(self, work: MutantWork, same: SameRun, changes: Sequence[Mutation]) -> bool:
+        """True if threads wait for ever with these changes; not in a run that is an execution with them."""
+        if same.is_execution(changes):
+            return False
+        return bool(same.endless_waits(changes) or work.runs.endless_waits(changes))
 
     def stay_broken(self, changes: Sequence[Mutation], others: Sequence[Mutation]) -> bool:
         """True if the kernel with some changes, which is wrong, still is with other removals."""
         change, number = changes[0], changes[0].instruction.number
-        if self._same is not None and len(changes) == 1 and number in self._lines:
-            return self._same.stays_broken(change, self._lines[number], others)
+        if self._same is not None and len(changes) == 1 and number in self._broken:
+            known = self._broken[number]
+            return self._same.stays_broken(change, known.lines, others, hangs=known.noticed is Noticed.HANG)
         _, same, more = self._asked([*changes, *others])
         there = self._shown.get(_numbers(changes)) if same is self._asked(changes)[1] else None
         if same is not None and there is not None:

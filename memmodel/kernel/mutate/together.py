@@ -46,18 +46,19 @@ def minimum_set(
     needless: Sequence[Mutation],
     unnoticed: Callable[[PtxFunction], bool],
     broken: Sequence[Sequence[Mutation]] = (),
-    only_orders: Callable[[Mutation], bool] = lambda change: False,
+    counts: Callable[[Mutation], bool] = lambda change: True,
     stays_broken: Callable[[Sequence[Mutation], Sequence[Mutation]], bool] = lambda changes, others: not others,
     shown: Callable[[Sequence[Mutation]], bool] = lambda changes: False,
+    seen: Callable[[Sequence[Mutation]], bool] = lambda changes: False,
     idle: Callable[[Sequence[Mutation]], bool] = lambda changes: False,
 ) -> MinimumSet:
     """Which of the removals can be made together; None: of the needless ones only. `needless`: those that are not
     noticed alone. `unnoticed`: judges a changed kernel; True if it shows nothing new.
 
-    `broken`: changes with which the kernel is wrong; `only_orders`: True for removals that take order away and do
-    nothing else; `stays_broken`: True if the kernel with some changes, which is wrong, still is with others; `shown`:
-    True if changes that are made together are known to be noticed; `idle`: True for removals beside which nothing is
-    left of the mbarrier objects that they work on, so that they are tried at once.
+    `broken`: changes with which the kernel is wrong; `counts`: True for removals that update mbarrier objects;
+    `stays_broken`: True if the kernel with some changes, which is wrong, still is with others; `shown`: True if changes
+    that are made together are known to be noticed; `seen`: the same, of those that show it at a glance; `idle`: True
+    for removals beside which nothing is left of the mbarrier objects that they work on, so that they are tried at once.
     Where the time runs out, what went together until then is given. Raises what `unnoticed` and `shown` raise:
     BudgetSpent if nothing did.
     """
@@ -89,13 +90,16 @@ def minimum_set(
         if len(needless) == 1:
             dropped += needless
         else:
-            likely = largest(needless, lambda changes: not shown(changes))
+            likely = largest(needless, lambda changes: not seen(changes))
+            if likely and shown(likely):
+                likely = largest(needless, lambda changes: not shown(changes))
             if likely and goes(likely):
                 dropped += likely
             else:
                 largest(needless, still_goes, dropped)
         if removals is not None:
-            while dropped and _drop_idle([it for it in removals if not only_orders(it)], dropped, still_goes, idle):
+            updates = [it for it in removals if counts(it)]
+            while dropped and _drop_idle(updates, dropped, still_goes, idle, known):
                 pass
             if dropped:
                 _drop(removals, dropped, still_goes)
@@ -167,8 +171,15 @@ def _drop_idle(
     dropped: list[Mutation],
     goes: Callable[[Sequence[Mutation]], bool],
     idle: Callable[[Sequence[Mutation]], bool],
+    known: Callable[[Sequence[Mutation]], bool],
 ) -> bool:
-    """Add the changes that are idle beside the others, at once if they can be; True if there is one."""
-    before = len(dropped)
-    largest([it for it in changes if it not in dropped and idle([*dropped, it])], goes, dropped)
+    """Add the changes that are idle beside the others, at once if they can be; True if there is one. One may be idle
+    only beside another one: an init beside the arrivals at its object."""
+    before, found, more = len(dropped), list[Mutation](), list(changes)
+    while more:
+        left = [it for it in changes if it not in dropped and it not in found]
+        tried = ((it, [*dropped, *found, it]) for it in left)
+        more = [it for it, beside in tried if idle(beside) and not known(beside)]
+        found += more
+    largest(found, goes, dropped)
     return len(dropped) > before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import pytest
 from helpers.kernel.samples import NEIGHBOUR, entry, launch, module
@@ -12,7 +12,7 @@ from helpers.kernel.samples import NEIGHBOUR, entry, launch, module
 from memmodel.cat.load import load_model
 from memmodel.concrete.less_events import LessEvents
 from memmodel.kernel.check.case import CheckOptions, KernelCase
-from memmodel.kernel.check.conductor import judge_case
+from memmodel.kernel.check.conductor import judge, judge_case
 from memmodel.kernel.check.inputs import reading_models
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.launch import Launch
@@ -23,6 +23,7 @@ from memmodel.kernel.mutate.same_run import SameRun
 from memmodel.kernel.mutate.same_runs import SameRuns
 from memmodel.kernel.mutate.table import Removals, mutation_table
 from memmodel.kernel.order.flags import ASKED, Flags
+from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.ptx.module.syntax import PtxFunction, PtxModule
 
 MODEL = load_model("ptx-9.4")
@@ -108,6 +109,26 @@ mbarrier.try_wait.parity.shared.b64 %p2, [%r4], %r6;
 @%p4 bra ROUND;
 """
 """The first of two tests that look ahead saves the wait of one round, and the second that of the next."""
+RING = """
+@%p0 mbarrier.init.shared.b64 [%r4], 1;
+@%p0 mbarrier.init.shared.b64 [%r4+8], 64;
+bar.sync 0;
+""" + "".join(
+    f"""
+@%p0 st.shared.u32 [%r2], 7;
+@%p0 mbarrier.arrive.shared.b64 _, [%r4];
+FULL{parity}:
+mbarrier.try_wait.parity.shared.b64 %p2, [%r4], {parity};
+@!%p2 bra FULL{parity};
+ld.shared.u32 %r5, [%r2];
+mbarrier.arrive.shared.b64 _, [%r4+8];
+EMPTY{parity}:
+mbarrier.try_wait.parity.shared.b64 %p3, [%r4+8], {parity};
+@!%p3 bra EMPTY{parity};
+"""
+    for parity in (0, 1)
+)
+"""The last wait is needless, as at the end of the pipelines of CUTLASS."""
 PEEK = "mbarrier.try_wait.parity.shared.b64 %p2, [{}], 0;\n"
 WAITS = "@%p2 bra GO;\nWAIT:\nmbarrier.try_wait.parity.shared.b64 %p3, [{}], 0;\n@!%p3 bra WAIT;\nGO:\n"
 PASSED_ON = f"""
@@ -281,7 +302,36 @@ def test_without_a_test_that_looks_ahead_the_waits_go_that_it_saves() -> None:
     of_first, of_second = (same._events((it,)) & made for it in (first, second))
     assert of_first and of_second and of_first | of_second == made and not of_first & of_second
     assert SameRuns(kernel, MODEL).cover(second)
-    assert not same.stays_broken(first, [], [second])  # the wait that is saved may be what is wrong
+    line = wait.instruction.line  # of the wait that is saved, which may be what is wrong
+    assert not same.stays_broken(first, [line], [second], hangs=False)
+    assert same.stays_broken(first, [line + 1], [second], hangs=False)
+
+
+@pytest.mark.parametrize("body", [HANDED_OVER, AHEAD, RING], ids=["handed over", "looks ahead", "ring"])
+def test_what_stays_broken_is_wrong_in_a_run_of_its_own(body: str) -> None:
+    """Beside what can go: waits too, those of the object at which the removed instruction arrives."""
+    read = module(body)
+    removals = [it for it in mutations(entry(read)) if it.what == REMOVED]
+    same = SameRuns(judged(read, entry(read), launch()), MODEL)._runs[0]
+
+    def verdict(*changes: Mutation) -> KernelVerdict:
+        return judge(read, with_all(entry(read), changes), launch(), MODEL, CheckOptions(4))
+
+    alone = {it.instruction.number: verdict(it) for it in removals}
+    told = 0
+    for others in [(it,) for it in removals] + list(combinations(removals, 2)):
+        left = [it for it in removals if it not in others and alone[it.instruction.number].serious]
+        kept = [
+            it for it in left if same.stays_broken(
+                it, alone[it.instruction.number].serious[0].key[1], others,
+                hangs=any(finding.rule == "hang" for finding in alone[it.instruction.number].serious),
+            )
+        ]  # fmt: skip
+        if kept and verdict(*others).clean:
+            told += len(kept)
+            for it in kept:
+                assert verdict(it, *others).serious, (it, others)
+    assert told > 4
 
 
 @pytest.mark.parametrize(
