@@ -26,6 +26,10 @@ DifferingRows = tuple[Mapping[int, int], Rows]
 """The rows of a relation that differ, and those of the other execution."""
 
 POINTWISE: dict[str, Callable[[int, int], int]] = {"|": or_, "&": and_, "\\": without}
+
+FEW_TARGETS, STEPS = 24, 8
+"""So many targets are looked at one by one, and all where there are so many times more steps than targets."""
+
 WHOLE = ("recursion", "member", "order", "self")
 """Operators that are evaluated as a whole."""
 
@@ -399,8 +403,11 @@ def _mask(events: Iterable[int]) -> int:
 
 def _lost(targets: int, steps: int, rows: Rows, back: Rows) -> int:
     """The targets to which none of the steps leads. `back`: the inverse of the rows."""
-    left, lost = targets, 0
+    left, lost, looked = targets, 0, 0
     while left:
+        if looked == FEW_TARGETS and steps.bit_count() < STEPS * left.bit_count():
+            return lost | _without_rows(left, steps, rows)
+        looked += 1
         low = left & -left
         step = back[low.bit_length() - 1] & steps
         if step:
@@ -409,6 +416,15 @@ def _lost(targets: int, steps: int, rows: Rows, back: Rows) -> int:
             lost |= low
             left ^= low
     return lost
+
+
+def _without_rows(targets: int, steps: int, rows: Rows) -> int:
+    """The targets without those to which one of the steps leads, step by step."""
+    for step in bits(steps):
+        targets &= ~rows[step]
+        if not targets:
+            break
+    return targets
 
 
 def _reached_from(first: int, rows: Mapping[int, int]) -> int:

@@ -35,7 +35,8 @@ class CheckOptions:
     `any_trips`: say whether the verdict holds beyond the launch; `by_proof`: without judging other launches.
     `unwritten`: find reads of shared memory that nothing writes. `depends`: say on which readings the verdict may
     depend, if none is asked. `by_instruction`: report each instruction that takes part in a race; otherwise one of
-    those that are alike. `explain`: say what is missing between the accesses of a finding.
+    those that are alike. `explain`: say what is missing between the accesses of a finding. `instructions`: where a
+    condition does not hold, schedules in which warps are late are looked at until so many are executed in all.
     """
 
     schedules: int = 8
@@ -56,6 +57,7 @@ class CheckOptions:
     before_model: bool = False
     explain: bool = True
     known_to: Mapping[str, AbstractSet[object]] | None = None
+    instructions: int = MAX_INSTRUCTIONS
 
 
 @dataclass(slots=True)

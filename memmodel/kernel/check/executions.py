@@ -347,7 +347,8 @@ class OtherExecutions:
         or half of all. What is wrong there is a finding; what is open stays open.
         """
         for schedule in self._uneven(choices):
-            if self.report.has_new_finding or self.case.effort.spent:
+            effort = self.case.effort
+            if self.report.has_new_finding or effort.spent or effort.instructions > self.case.options.instructions:
                 return
             self._look_at(schedule, choices)
 

@@ -48,9 +48,7 @@ def judged_incrementally(work: MutantWork, same: SameRun, jobs: int) -> Judged:
             needless.add(change.instruction.number)
         yield number, result
     weaker = [number for number, change in enumerate(changes) if change.what != REMOVED]
-    idle_too = {
-        it for it in weaker if changes[it].instruction.number in needless and _does_less(work, same, changes[it])
-    }
+    idle_too = _doing_less(work, same, [it for it in weaker if changes[it].instruction.number in needless])
     for number in weaker:
         if number in idle_too:
             yield number, MutantResult(changes[number], Noticed.UNNOTICED, NEEDLESS)
@@ -69,20 +67,38 @@ def judged_incrementally(work: MutantWork, same: SameRun, jobs: int) -> Judged:
     yield from _judged(work, same, [number for number in rest if idle.keys().isdisjoint(below[number])], jobs)
 
 
-def _does_less(work: MutantWork, same: SameRun, change: Mutation) -> bool:
-    """True if nothing is noticed with a weaker form of an instruction without which nothing is. A wait may be noticed
-    itself: it has to be for its own phase. With a weaker test that looks ahead, a thread either makes the wait that it
-    saves, as in the kernel, or does not, as without the test.
+def _doing_less(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> set[int]:
+    """Weaker forms of instructions without which nothing is noticed, with which nothing is either. A wait may be
+    noticed itself: it has to be for its own phase. With a weaker test that looks ahead, a thread either makes the wait
+    that it saves, as in the kernel, or does not, as without the test. All other waits are weakened at once first: with
+    one weaker wait there is no less order than with all of them.
     """
-    if not work.runs.waits_in_all(change):
-        return True
-    return same.only_orders(change) and not work.runs.show([change])
+    waits = [number for number in numbers if work.runs.waits_in_all(work.changes[number])]
+    idle = set(numbers).difference(waits)
+    for members in _rounds(work, same, [number for number in waits if same.only_orders(work.changes[number])]):
+        work.check_time()
+        plain = [number for number in members if not work.runs.look_ahead(work.changes[number])]
+        changes = [work.changes[number] for number in plain]
+        if work.runs.are_executions(changes) and not work.runs.show(changes):
+            idle.update(plain)
+        idle.update(it for it in members if it not in idle and not work.runs.show([work.changes[it]]))
+    return idle
+
+
+def _rounds(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> list[list[int]]:
+    """Changes of different instructions, which are alike: the first of each, the second of each, and so on."""
+    rounds: dict[tuple[int, bool, bool], list[int]] = {}
+    for _, of_instruction in groupby(numbers, key=lambda number: work.changes[number].instruction.number):
+        for place, number in enumerate(of_instruction):  # readings are about proxies, mostly
+            change = work.changes[number]
+            kind = place, "proxy" in change.instruction.words, same.only_orders(change)
+            rounds.setdefault(kind, []).append(number)
+    return list(rounds.values())
 
 
 def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) -> Judged:
     """The results of some changes. Those that are judged at once are of different instructions."""
-    alone: list[int] = []
-    left: list[int] = []
+    alone, waits, left = list[int](), list[int](), list[int]()
     # Where not all schedules were looked at, other ones may be looked at with more changes.
     groups = work.base.exhaustive or not work.base.choices
     met = [number for number in numbers if reached(work, work.changes[number].instruction)]
@@ -102,20 +118,15 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
             yield number, MutantResult(change, *fate_of(hangs))
         else:  # a change about which nothing is known yet would spoil the others
             at_once = execution and (groups or work.runs.cover(change))
-            (left if at_once and same.keeps_others(change) else alone).append(number)
-    rounds: dict[tuple[int, bool, bool], list[int]] = {}
-    for _, of_instruction in groupby(left, key=lambda number: work.changes[number].instruction.number):
-        for place, number in enumerate(of_instruction):  # readings are about proxies, mostly
-            change = work.changes[number]
-            kind = place, "proxy" in change.instruction.words, same.only_orders(change)
-            rounds.setdefault(kind, []).append(number)
-    for members in rounds.values():
+            if at_once and same.keeps_others(change):
+                left.append(number)
+            else:  # the runs still know what differs with it
+                (waits if _only_waits(work, change) else alone).append(number)
+    for members in _rounds(work, same, left):
         for group in _groups(work, same, members):
             yield from _at_once(work, same, group)
-    waits = [number for number in alone if _only_waits(work, work.changes[number])]
     for group in _groups(work, same, waits):
         yield from _at_once(work, same, group)
-    alone = [number for number in alone if number not in waits]
     yield from judged_alone(work, alone, jobs)  # last: where the time runs out, many at once say more
 
 

@@ -32,6 +32,10 @@ from memmodel.workers import KILLED, forked
 SCHEDULES = 4
 """Explored for each mutant whose control flow depends on the schedule."""
 
+INSTRUCTIONS = 1_000_000
+"""Executed for each mutant of which a condition stays open, before no more warps are late: a quarter of what a kernel
+may take."""
+
 
 class Noticed(Enum):
     """What becomes of a mutant."""
@@ -115,7 +119,7 @@ class MutantWork:
         known, early = self.base.known_keys, self.before_model
         options = CheckOptions(
             SCHEDULES, until_finding=True, known=known, readings=self.readings, before_model=early,
-            known_to=self.known, explain=False,
+            known_to=self.known, explain=False, instructions=INSTRUCTIONS,
         )  # fmt: skip
         collect_what_has_grown()
         case, budget = KernelCase(self.module, mutant, self.launch, self.model, options), self.left()

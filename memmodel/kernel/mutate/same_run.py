@@ -443,6 +443,10 @@ class SameRun:
         tests = [object_action(label) is Action.TEST for label in labels_of(instruction)]
         return bool(tests) and all(tests) and (self._polls(instruction) or instruction.number in self._saved)
 
+    def looks_ahead(self, instruction: PtxInstruction) -> bool:
+        """True if an instruction is a test that looks ahead."""
+        return instruction.number in self._saved
+
     def _polls(self, test: PtxInstruction) -> bool:
         """True if a test is repeated until it returns true, and no wait depends on it."""
         run = self._run.run

@@ -59,6 +59,14 @@ class SameRuns:
         """True if the instruction is a test that waits, or looks ahead, in all that the verdict follows from."""
         return bool(self._runs) and all(run.waits(change.instruction) for run in self._runs)
 
+    def look_ahead(self, change: Mutation) -> bool:
+        """True if the instruction is a test that looks ahead in one of the runs."""
+        return any(run.looks_ahead(change.instruction) for run in self._runs)
+
+    def are_executions(self, changes: Sequence[Mutation]) -> bool:
+        """True if each of the runs is an execution of the kernel with these changes."""
+        return all(run.is_execution(changes) for run in self._runs)
+
     def lead_to(self, kernel: JudgedKernel) -> bool:
         """True if a verdict follows from these runs, and not from runs of its own."""
         there = kernel.representative

@@ -231,6 +231,7 @@ def test_what_differs_is_what_an_evaluation_from_nothing_says(body: str, monkeyp
     """Of each run with other labels, without one instruction, or without one more than was looked from."""
     monkeypatch.setattr("memmodel.kernel.mutate.same_run.SMALL", 0)
     monkeypatch.setattr("memmodel.kernel.order.flags.FEW", 1)
+    monkeypatch.setattr("memmodel.cat.evaluate.changed.FEW_TARGETS", 1)
     read = module(body)
     kernel = judged(read, entry(read), launch())
     run = kernel.judged[0].run
@@ -305,6 +306,15 @@ def test_without_a_test_that_looks_ahead_the_waits_go_that_it_saves() -> None:
     line = wait.instruction.line  # of the wait that is saved, which may be what is wrong
     assert not same.stays_broken(first, [line], [second], hangs=False)
     assert same.stays_broken(first, [line + 1], [second], hangs=False)
+
+
+def test_of_a_condition_that_stays_open_as_many_instructions_are_executed_as_are_given() -> None:
+    """A weaker test no longer looks ahead: what is wrong is looked for in runs whose warps are late."""
+    weaker = AHEAD.replace("try_wait.parity.shared.b64 %p2", "try_wait.parity.relaxed.cta.shared.b64 %p2", 1)
+    weaker = weaker.replace("ld.shared.u32 %r5, [%r2];\n", "")
+    read = module(weaker)
+    few, many = (judge(read, entry(read), launch(), MODEL, CheckOptions(4, instructions=most)) for most in (0, 10_000))
+    assert few.open and few.open == many.open and few.statistics.runs < many.statistics.runs
 
 
 @pytest.mark.parametrize("body", [HANDED_OVER, AHEAD, RING], ids=["handed over", "looks ahead", "ring"])
