@@ -33,7 +33,6 @@ from memmodel.kernel.mutate.mutations import REMOVED, Mutation
 from memmodel.kernel.mutate.object_logs import ObjectLogs
 from memmodel.kernel.mutate.regrouped import Regrouped
 from memmodel.kernel.mutate.saved_waits import Saved, may_pass, passing, saved_waits
-from memmodel.kernel.mutate.shown import Shown
 from memmodel.kernel.mutate.steps import commits, invalidates, labels_of, object_action, relabelled
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.judging import ORDER, RunJudge
@@ -50,6 +49,17 @@ MISCOUNTED = "MBBAD"
 
 SMALL = 4_000
 """Events of a run that is evaluated as a whole as quickly as by what differs from it without much of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Something new that a run shows. `at`: the instructions of the finding; none for an open condition."""
+
+    at: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, finding: KernelFinding) -> Shown:
+        return cls(frozenset(side.instruction.number for side in finding.sides))
 
 
 class SameRun:

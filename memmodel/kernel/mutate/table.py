@@ -33,9 +33,8 @@ from memmodel.kernel.mutate.mutants import (
 )
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation, copies_together, mutations
 from memmodel.kernel.mutate.reasons import LaunchOrder
-from memmodel.kernel.mutate.same_run import SameRun
+from memmodel.kernel.mutate.same_run import SameRun, Shown
 from memmodel.kernel.mutate.same_runs import SameRuns
-from memmodel.kernel.mutate.shown import Shown
 from memmodel.kernel.mutate.together import MinimumSet, minimum_set
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.verdict import KernelVerdict

@@ -26,9 +26,8 @@ from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.mutate import mutants
 from memmodel.kernel.mutate.mutants import BROKEN, MutantFate, MutantWork, Noticed
 from memmodel.kernel.mutate.mutations import REMOVED, is_weaker, mutations
-from memmodel.kernel.mutate.same_run import SameRun
+from memmodel.kernel.mutate.same_run import SameRun, Shown
 from memmodel.kernel.mutate.same_runs import SameRuns
-from memmodel.kernel.mutate.shown import Shown
 from memmodel.kernel.mutate.table import MutationTable, mutation_table
 from memmodel.kernel.mutate.together import largest
 from memmodel.kernel.synchronization.page import report_page
