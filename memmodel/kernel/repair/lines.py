@@ -52,12 +52,14 @@ class Where(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MissingLine:
-    """`text`: instructions, each with its `;`. `at`: the instruction before which it goes, if that is known."""
+    """`text`: instructions, each with its `;`. `at`: the instruction before which it goes, or `after` which, if that is
+    known."""
 
     text: str
     where: Where
     cost: float
     at: PtxInstruction | None = None
+    after: bool = False
 
 
 def lines(finding: KernelFinding, entry: PtxFunction, cluster: int) -> Iterator[tuple[MissingLine, ...]]:

@@ -19,6 +19,7 @@ from memmodel.kernel.order.graph import STEP
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.missing_order import synchronizes
 from memmodel.kernel.order.verdict import KernelFinding
+from memmodel.kernel.repair.arrivals import arrivals
 from memmodel.kernel.repair.edits import PtxEdit, PtxEdits, cost, disjoint, original
 from memmodel.kernel.repair.lines import MissingLine, Where, lines
 from memmodel.kernel.repair.warps import partial
@@ -76,9 +77,10 @@ def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, part
     run = kernel.runs.get(id(finding))
     alone = {Where.SECOND: tuple(_Spot(side.instruction, after=False) for side in finding.sides)}
     places = _places(run, finding) if run is not None and len(finding.sides) > 1 else alone
-    for group in lines(finding, kernel.entry, prod(kernel.launch.cluster)):
+    missing = lines(finding, kernel.entry, prod(kernel.launch.cluster))
+    for group in (*missing, *(arrivals(kernel, finding) if finding.rule == HANG else ())):
         spots = [
-            (_Spot(line.at, after=False),) if line.at is not None else places.get(line.where, ()) for line in group
+            (_Spot(line.at, after=line.after),) if line.at is not None else places.get(line.where, ()) for line in group
         ]
         for chosen in product(*spots):
             new = [_put(line, spot, edits, partly) for line, spot in zip(group, chosen, strict=True)]

@@ -10,6 +10,7 @@ from collections import Counter
 
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.repair.edits import PtxEdits, inserted
+from memmodel.kernel.trace.launch import LaunchTrace
 
 
 def diverged(kernel: JudgedKernel, edits: PtxEdits) -> bool:
@@ -24,16 +25,22 @@ def diverged(kernel: JudgedKernel, edits: PtxEdits) -> bool:
     return bool(new) and bool(new & partial(kernel))
 
 
+def executions(trace: LaunchTrace) -> Counter[tuple[int, int]]:
+    """How often each thread executed an instruction that left something in a run, by instruction and thread."""
+    events = ((event, thread.number) for thread in trace.threads for event in thread.events)
+    counts = Counter((event.at, number) for event, number in events if event.order is not None)
+    counts.update((access.at, access.thread) for access in trace.single)
+    for accesses in trace.lanes:
+        counts.update((accesses.at, number) for number in accesses.threads)
+    return counts
+
+
 def partial(kernel: JudgedKernel) -> set[int]:
     """The numbers of the instructions that the lanes of a warp executed, but not equally often."""
     if kernel.representative is None:
         return set()
     run = kernel.representative.run.run
-    events = ((event, thread.number) for thread in run.threads for event in thread.events)
-    counts = Counter((event.at, number) for event, number in events if event.order is not None)
-    counts.update((access.at, access.thread) for access in run.single)
-    for accesses in run.lanes:
-        counts.update((accesses.at, number) for number in accesses.threads)
+    counts = executions(run)
     warps: dict[tuple[int, int], list[int]] = {}
     for thread in run.threads:
         warps.setdefault((thread.cta, thread.warp), []).append(thread.number)
@@ -43,4 +50,4 @@ def partial(kernel: JudgedKernel) -> set[int]:
     }
 
 
-__all__ = ["diverged", "partial"]
+__all__ = ["diverged", "executions", "partial"]

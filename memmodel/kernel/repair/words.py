@@ -19,6 +19,8 @@ from memmodel.repair.spellings import LEVELS, PROXY_SPACES, SCOPES
 
 GROUPS = ("wait_group", "wait_all")
 TESTS = ("test_wait", "try_wait")
+COUNTED = ("init", "arrive", "arrive_drop", "expect_tx")
+"""Instructions on mbarrier objects that may end in a number of arrivals or bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,7 @@ def _counts(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterato
     """Other numbers of arrivals and bytes for a finding about a hang, by what the message says is missing."""
     steps = {1, *(int(number) for number in re.findall(r"\b\d+\b", finding.message))}
     for instruction in body:
-        if instruction.words[:2] == ("mbarrier", "init") or "expect_tx" in instruction.words:
+        if instruction.words[0] == "mbarrier" and instruction.kind in COUNTED:
             yield from _numbers(
                 instruction, body, lambda old: sorted({old + sign * step for step in steps for sign in (-1, 1)})
             )

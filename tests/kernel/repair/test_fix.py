@@ -1,6 +1,7 @@
 """`memmodel kernel --fix`: changes of a kernel's text after which nothing is found."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -287,6 +288,63 @@ ld.shared.u32 %r21, [%r3];
 def test_bytes_of_copies_that_nobody_announces(tmp_path: Path, arrive: str, wanted: str) -> None:
     found = mended(tmp_path, TMA_LOAD.format(arrive=arrive))
     assert any(len(one) == 1 and one[0].startswith(wanted) for one in found)
+
+
+HANDED_BACK = """
+@%p0 mbarrier.init.shared.b64 [%r4], {full};
+@%p0 mbarrier.init.shared.b64 [%r4+8], 32;
+bar.sync 0;
+setp.ge.u32 %p2, %r0, 32;
+@%p2 bra OTHER;
+@!%p0 bra DONE;
+st.shared.u32 [%r2], 1;
+{filled}
+A: mbarrier.try_wait.parity.shared.b64 %p1, [%r4+8], 0;
+@!%p1 bra A;
+st.shared.u32 [%r2], 2;
+bra DONE;
+OTHER:
+mov.u32 %r7, %r4;
+{lost}
+B: mbarrier.try_wait.parity.shared.b64 %p1, [%r7], 0;
+@!%p1 bra B;
+ld.shared.u32 %r5, [%r2];
+add.u32 %r5, %r5, 1;
+{emptied}
+DONE:
+"""
+"""A thread fills a word for a warp, and fills it again once all lanes of the warp have read it."""
+
+FILLED, EMPTIED = "mbarrier.arrive.shared.b64 %d5, [%r4];", "mbarrier.arrive.shared.b64 %d5, [%r4+8];"
+
+
+@pytest.mark.parametrize(
+    ("lacking", "wanted"),
+    [
+        ({"filled": ""}, "mbarrier.arrive.release.cta.shared::cta.b64 _, [%r4] after st.shared.u32"),
+        ({"emptied": ""}, "mbarrier.arrive.release.cta.shared::cta.b64 _, [%r4+8] after ld.shared.u32"),
+        (
+            {"emptied": "", "lost": "mov.u32 %r4, 0;"},
+            "mbarrier.arrive.release.cta.shared::cta.b64 _, [%r7+8] after ld.shared.u32",
+        ),
+        ({"full": 2, "filled": "mbarrier.arrive.shared.b64 %d5, [%r4], 1;"}, "1 becomes 2"),
+    ],
+)
+def test_who_has_accessed_memory_may_have_to_arrive(lacking: dict[str, object], wanted: str, tmp_path: Path) -> None:
+    """As many threads as arrivals are lacking, by a name that they have; or one that arrives counts too little."""
+    parts: dict[str, object] = {"full": 1, "filled": FILLED, "emptied": EMPTIED, "lost": ""}
+    assert [wanted] in mended(tmp_path, HANDED_BACK.format_map({**parts, **lacking}))
+
+
+def test_who_initialises_an_object_may_have_to_expect_the_bytes_of_stores(tmp_path: Path) -> None:
+    text = (EXAMPLES / "st_async.ptx").read_text()
+    path = tmp_path / "k.ptx"
+    path.write_text(re.sub(r"mbarrier\.arrive\.expect_tx[^;]*;", "", text, count=1))
+    (repair,) = fix_kernel(path, EXAMPLES / "st_async.launch.json", seconds=PATIENCE, most=1).repairs
+    wanted = (
+        "mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%r2], 512 after fence.mbarrier_init.release.cluster"
+    )
+    assert [one.what for one in repair.edits] == [wanted]
 
 
 def test_fences_stand_beside_the_step_between_two_blocks(tmp_path: Path) -> None:

@@ -1,0 +1,123 @@
+"""Arrivals that the phase of an mbarrier object lacks, for which threads of a kernel wait for ever.
+
+In: a judged kernel, a finding that threads hang. Out: `MissingLine`s. Settled here: who may have to arrive, and how the
+text names the object there. As many threads of a CTA as arrivals are lacking; none of them waits for a phase in which
+nothing has arrived. They arrive behind the last of a row of accesses, or where they synchronize. They name the object
+as they do elsewhere, or by its distance from another one. Behind a matrix operation of tcgen05 its completion arrives.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from memmodel.base.labels import Action, Mbarrier
+from memmodel.isa.lowered import lowered
+from memmodel.isa.rows.row import Effect
+from memmodel.kernel.check.so_far import JudgedKernel
+from memmodel.kernel.order.verdict import KernelFinding
+from memmodel.kernel.repair.lines import GUARD, MissingLine, Where
+from memmodel.kernel.repair.warps import executions
+from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.objects import AwaitedPhase
+from memmodel.program.warp_ops import CopyToTensorMemory, MultiplyInTensorMemory, ShiftTensorMemory
+from memmodel.ptx.module.syntax import PtxInstruction
+from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR, WAIT
+
+ACCESSES = (Effect.MEMORY, Effect.ASYNCHRONOUS)
+TRACKED = (MultiplyInTensorMemory, CopyToTensorMemory, ShiftTensorMemory)
+"""What tcgen05.commit follows."""
+
+PLACE = re.compile(r"\[\s*([%\w$]+)\s*(?:\+\s*(-?\d+)\s*)?\]")
+"""Memory at a register or a variable, and how many bytes on."""
+
+
+def arrivals(kernel: JudgedKernel, finding: KernelFinding) -> Iterator[tuple[MissingLine, ...]]:
+    """Lines with an arrival each."""
+    trace = None if kernel.representative is None else kernel.representative.run.run
+    if trace is None or len(finding.sides) != 1:
+        return
+    at, lacking = finding.sides[0].instruction.number, _Lacking(kernel.entry.body or (), trace)
+    for awaited in dict.fromkeys(stuck.awaits for stuck in trace.stuck if stuck.at == at and stuck.awaits is not None):
+        if awaited.live and awaited.pending > 0:
+            yield from lacking.lines(awaited)
+
+
+@dataclass(slots=True)
+class _Lacking:
+    body: tuple[PtxInstruction, ...]
+    trace: LaunchTrace
+
+    def lines(self, awaited: AwaitedPhase) -> Iterator[tuple[MissingLine, ...]]:
+        """Arrivals in this phase, those at the end of the text first."""
+        waiting = set[int]() if self._has_begun(awaited) else self._waiting(awaited)
+        threads: dict[int, set[int]] = {}
+        for at, number in executions(self.trace):
+            threads.setdefault(at, set()).add(number)
+        for place in reversed(self.body):
+            others = threads.get(place.number, set()) - waiting
+            ctas = Counter(self.trace.threads[number].place.cta_id for number in others)
+            idle = place.kind == "init" and awaited.tx >= 0  # a smaller count would say the same
+            if idle or awaited.pending not in ctas.values() or not self._ends_a_row(place):
+                continue
+            guard = GUARD.match(place.span.text)
+            remote = ctas.get(awaited.block.instance.owner or ()) != awaited.pending
+            for line, price in self._arrives(awaited, place, others, remote=remote):
+                yield (MissingLine(f"{guard[0] if guard else ''}{line};", Where.SECOND, price, place, after=True),)
+
+    def _waiting(self, awaited: AwaitedPhase) -> set[int]:
+        return {number for stuck in self.trace.stuck if stuck.awaits == awaited for number in stuck.threads}
+
+    def _has_begun(self, awaited: AwaitedPhase) -> bool:
+        """True if something has arrived in the phase: else a thread that waits for it would wait for itself alone."""
+        steps = self.trace.objects.get((awaited.block, awaited.first), ())
+        arrived = (
+            isinstance(it.event.label, Mbarrier) and it.event.label.action is Action.ARRIVE
+            for it in steps
+            if it.update and it.before == awaited.phase
+        )
+        return awaited.tx < 0 or any(arrived)
+
+    def _ends_a_row(self, place: PtxInstruction) -> bool:
+        """True for what synchronizes, and for an access that no other one follows before its threads synchronize or
+        branch."""
+        effects = map(_effect, self.body[place.number + 1 :])
+        following = next((effect for effect in effects if effect not in (Effect.COMPUTES, Effect.NOTHING)), None)
+        row = _effect(place) in ACCESSES and following not in ACCESSES
+        return row or (_effect(place) is Effect.SYNCHRONIZES and "wait" not in place.kind)
+
+    def _names(self, awaited: AwaitedPhase, threads: Collection[int]) -> list[str]:
+        """How these threads may name the object: as instructions on it do, or on another one in the same memory."""
+        names: dict[tuple[bool, str], None] = {}
+        for (block, first), steps in self.trace.objects.items():
+            for at, number in dict.fromkeys((step.event.at, step.event.thread) for step in steps):
+                named = PLACE.search(self.body[at].span.text)
+                if block is not awaited.block or named is None or self.body[at].words[0] != "mbarrier":
+                    continue
+                distance = int(named[2] or 0) + awaited.first - first
+                if distance == int(named[2] or 0) or number in threads:
+                    names[first != awaited.first, f"[{named[1]}{f'+{distance}' if distance else ''}]"] = None
+        return [name for _, name in sorted(names)]
+
+    def _arrives(
+        self, awaited: AwaitedPhase, place: PtxInstruction, threads: Collection[int], *, remote: bool
+    ) -> Iterator[tuple[str, float]]:
+        """Arrivals of these threads on the object, each with its price."""
+        scope = "cluster" if remote else "cta"
+        price = OTHER + SCOPE_COST[scope] * SEM_FACTOR["release"]
+        expects, number = (".expect_tx", f", {-awaited.tx}") if awaited.tx < 0 else ("", "")
+        for name in self._names(awaited, threads):
+            for op in lowered(place).ops:
+                if isinstance(op, TRACKED):
+                    yield f"tcgen05.commit.cta_group::{op.group}.mbarrier::arrive::one.shared::cluster.b64 {name}", WAIT
+            yield f"mbarrier.arrive{expects}.release.{scope}.shared::{scope}.b64 _, {name}{number}", price
+
+
+def _effect(instruction: PtxInstruction) -> Effect | None:
+    row = lowered(instruction).row
+    return None if row is None else row.effect
+
+
+__all__ = ["arrivals"]
