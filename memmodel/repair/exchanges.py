@@ -22,6 +22,9 @@ from memmodel.repair.insertion.lines import commit
 ALIKE = ("alike",)
 """The end of the group of a change that is made to all like instructions."""
 
+BARRIERS = ("bar", "barrier")
+"""How instructions at barriers begin."""
+
 THREADS = ("threads",)
 """The same for a line that is put into all like threads."""
 
@@ -40,7 +43,8 @@ def exchanges(lowered: LoweredTest) -> list[Edit]:
 
 
 def alike(lowered: LoweredTest, numbers: Iterable[Edit]) -> list[Edit]:
-    """The same number put for the same number in all like instructions of a thread, or of all like threads."""
+    """The same number put for the same number in all like instructions of a thread, or of all like threads, and the
+    same count for the same count in all instructions at a barrier."""
     text = lowered.test.source.text
     items = [list(instructions(thread)) for thread in lowered.test.threads]
     bodies = [tuple(item.mnemonic for item in body) for body in items]
@@ -48,21 +52,25 @@ def alike(lowered: LoweredTest, numbers: Iterable[Edit]) -> list[Edit]:
     for edit in numbers:
         thread, index = edit.group[:2]
         if edit.group[2] == "number" and len(edit.group) == 4 and isinstance(thread, int) and isinstance(index, int):
-            change = (items[thread][index].mnemonic, text[edit.start : edit.end], edit.text)
-            groups.setdefault((thread, *change), []).append(edit)
+            item, change = items[thread][index], (text[edit.start : edit.end], edit.text)
+            groups.setdefault((thread, item.mnemonic, *change), []).append(edit)
             if bodies.count(bodies[thread]) > 1:
-                groups.setdefault((bodies[thread], *change), []).append(edit)
-    merged: list[Edit] = []
+                groups.setdefault((bodies[thread], item.mnemonic, *change), []).append(edit)
+            if item.parts[0] in BARRIERS:
+                barrier = f"barrier {item.operands[0].span.text if item.operands[0].span else ''}"
+                groups.setdefault((BARRIERS, barrier, *change), []).append(edit)
+    merged: dict[frozenset[Edit], Edit] = {}
     widest = sorted(groups.items(), key=lambda group: -len({edit.group[0] for edit in group[1]}))
-    for (_, mnemonic, old, new), edits in widest:
-        if len(edits) > 1:
+    for (_, among, old, new), edits in widest:
+        if len(edits) > 1 and frozenset(edits) not in merged:
             first, *more = edits
             lines = ", ".join(str(text.count("\n", 0, edit.start) + 1) for edit in edits)
             names = ", ".join(dict.fromkeys(edit.what.partition(",")[0] for edit in edits))
-            what = f"{names}, lines {lines}: {old} -> {new} in {mnemonic}"
+            what = f"{names}, lines {lines}: {old} -> {new} in {among}"
             cost = sum(edit.cost for edit in edits)
-            merged.append(replace(first, what=what, cost=cost, group=(*first.group[:3], *ALIKE), more=tuple(more)))
-    return merged
+            group = (*first.group[:3], *ALIKE)
+            merged[frozenset(edits)] = replace(first, what=what, cost=cost, group=group, more=tuple(more))
+    return list(merged.values())
 
 
 def alike_waits(lowered: LoweredTest, lines: Iterable[Edit]) -> Iterator[Edit]:

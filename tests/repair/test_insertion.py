@@ -10,8 +10,10 @@ import memmodel
 from memmodel import api
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import Edit
+from memmodel.repair.exchanges import ALIKE
 from memmodel.repair.guided import Nearby
 from memmodel.repair.insertion.arrivals import _missed
+from memmodel.repair.insertion.completed_bytes import completed_bytes
 from memmodel.repair.insertion.lines import Lines
 from memmodel.repair.insertion.meetings import _barrier
 from memmodel.repair.insertion.phases import Phases
@@ -19,6 +21,7 @@ from memmodel.repair.insertion.rereads import repeated
 from memmodel.repair.judge import AnswersOfTest
 from memmodel.repair.searching.search import RepairSearch
 from memmodel.repair.synchronizing.phases_of import _nearest
+from memmodel.repair.vocabulary import replacements
 from memmodel.source import Source
 from memmodel.why.story import execution_of
 
@@ -80,6 +83,32 @@ def test_a_thread_joins_a_barrier_of_its_own_cta_or_cluster() -> None:
     cluster = "barrier.cluster.arrive;\nbarrier.cluster.wait;"
     missed = [[line for line, _ in _missed(test, number)] for number in range(4)]
     assert missed == [[], ["bar.sync 3;", cluster], [cluster], []]
+    rounds = lowered("", f"cta 0: {meets}bar.sync 3;", f"cta 0: {meets}")
+    assert [line for line, _ in _missed(rounds, 1)] == ["bar.sync 3;"]
+
+
+def test_a_count_is_changed_in_all_instructions_at_a_barrier() -> None:
+    test = lowered("", "cta 0: bar.arrive 2, 96;", "cta 0: bar.sync 2, 96;", "cta 0: bar.sync 1, 96;")
+    together = [edit.what for edit in replacements(test) if edit.group[3:] == ALIKE and "barrier" in edit.what]
+    assert together == [f"P0, P1, lines 3, 6: 96 -> {count} in barrier 2" for count in (64, 128, 160)]
+
+
+def test_what_instructions_complete_on_an_object_is_in_their_steps() -> None:
+    declared = """.shared .align 128 .u32 s[64];
+.global .align 16 .u32 g[64];
+.const .b8 map[128] = tensormap(g, {8}, {64});
+e @ fabric aliases g;
+.shared .align 8 .b64 bar = mbarrier(1);
+.shared .align 8 .b64 idle = mbarrier(1);
+"""
+    bulk, tx = "cp.async.bulk", "mbarrier::complete_tx"
+    copies = f"""{bulk}.shared::cluster.global.{tx}::bytes [s], [g], 48, [bar];
+    {bulk}.shared::cluster.global.{tx}::bytes.multicast::cluster [s], [g], 16, [bar], 3;
+    {bulk}.tensor.1d.shared::cluster.global.tile.{tx}::bytes [s], [map, {{0}}], [bar];
+    st.async.shared::cluster.{tx}::bytes.u64 [s@cta1], 1, [bar@cta1];
+    fabric.try_put.async.shared::cta.{tx}::16B.mbarrier::report::fabric.relaxed.sys.b128 [e, 0], [s], 32, [bar];"""
+    test = lowered(declared, f"cta 0, cluster 0: {copies}", "cta 1, cluster 0: mov.u32 %r, 1;")
+    assert completed_bytes(test) == {"bar": [48, 16, 32, 8, 2]}
 
 
 def test_the_wait_for_a_phase_of_an_object_is_the_nearest_for_this_phase() -> None:

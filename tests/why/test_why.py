@@ -488,6 +488,14 @@ def test_an_outcome_that_does_not_ask_what_was_seen_has_the_reason_of_its_race()
     assert Reason.NOT_SEEN not in {obstacle.reason for obstacle in asked.stories[0].obstacles}
 
 
+def test_who_tests_once_whether_a_copy_is_over_has_not_seen_it() -> None:
+    """There is a test that may be repeated; another wait is not what is missing."""
+    text = (LITMUS / "async/proxy/A6.litmus").read_text()
+    once = text.replace("WAIT:\n", "").replace("try_wait", "test_wait").replace("    @!%p bra WAIT;\n", "")
+    (obstacle,) = api.explain(once).stories[0].obstacles
+    assert obstacle.reason is Reason.NOT_SEEN
+
+
 STORE_BUFFERING = """PTX sb
 .shared .u32 x = 0;
 .shared .u32 y = 0;

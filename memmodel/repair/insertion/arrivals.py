@@ -8,16 +8,18 @@ not.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from memmodel.litmus.constants import instructions
-from memmodel.litmus.syntax import Instruction, Thread
+from memmodel.litmus.syntax import Thread
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import AtBarrier, Emit
 from memmodel.ptx.operands import Imm
 from memmodel.ptx.vocabulary import Space
 from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR, TCGEN05_FENCE, WAIT
 from memmodel.repair.edits import Edit
+from memmodel.repair.insertion.completed_bytes import completed_bytes
 from memmodel.repair.insertion.gaps import Opening, gaps
 from memmodel.repair.insertion.lines import AFTER, commit, fresh, is_after, visible_ops, wait_for
 
@@ -64,28 +66,19 @@ def _on_objects(lowered: LoweredTest, thread: Thread, gap: Opening, counts: dict
 
 
 def _expected(lowered: LoweredTest, objects: list[str]) -> list[str]:
-    """Arrivals that expect the bytes of the copies that signal an object, where nothing expects any: of all of these
-    copies, and of one."""
+    """Arrivals that expect what instructions complete on an object, where nothing expects any: of all of these
+    instructions, and of one."""
     items = [item for thread in lowered.test.threads for item in instructions(thread)]
+    completed = completed_bytes(lowered)
     lines = []
     for name in objects:
-        uses = [item for item in items if re.search(rf"\[\s*{re.escape(name)}\b", item.span.text)]
-        sizes = [size for item in uses if "complete_tx::bytes" in item.mnemonic for size in _bytes(item, name)]
+        uses = (item for item in items if re.search(rf"\[\s*{re.escape(name)}\b", item.span.text))
         if any("expect_tx" in item.mnemonic for item in uses):
             continue
-        for size in dict.fromkeys((sum(sizes), *sizes)):
-            if size:
-                lines.append(f"mbarrier.arrive.expect_tx.shared::cta.b64 _, [{name}], {size};")
+        sizes = completed.get(name, [])
+        for size in dict.fromkeys((sum(sizes), *sizes) if sizes else ()):
+            lines.append(f"mbarrier.arrive.expect_tx.shared::cta.b64 _, [{name}], {size};")
     return lines
-
-
-def _bytes(item: Instruction, name: str) -> list[int]:
-    """The bytes that a copy signals on an object, if its text says them."""
-    written = re.search(rf",\s*(\d+)\s*,\s*\[\s*{re.escape(name)}\b", item.span.text)
-    if written is not None and item.mnemonic.startswith("cp."):
-        return [int(written[1])]
-    typed = re.search(r"\.[busf](\d+)$", item.mnemonic)
-    return [int(typed[1]) // 8] if typed is not None and not item.mnemonic.startswith("cp.") else []
 
 
 def _commits(gap: Opening, counts: dict[str, Edit | None]) -> Iterator[Edit]:
@@ -166,10 +159,10 @@ def _one_more(lowered: LoweredTest, name: str) -> Edit | None:
 
 
 def _missed(lowered: LoweredTest, number: int) -> Iterator[tuple[str, float]]:
-    """Barriers that other threads of the CTA or the cluster have, and this one has not, or of which it has one half
+    """Barriers that another thread of the CTA or the cluster has more often than this one, or of which it has one half
     only, with their prices."""
     thread = lowered.test.threads[number]
-    mine = {text for text, _ in _barriers(lowered, number)}
+    mine = _barriers(lowered, number)
     missed: dict[str, float] = {}
     halves = [item.mnemonic.split(".")[2] for item in instructions(thread) if item.mnemonic.startswith(CLUSTER)]
     if halves.count("wait") > halves.count("arrive"):
@@ -177,18 +170,17 @@ def _missed(lowered: LoweredTest, number: int) -> Iterator[tuple[str, float]]:
     elif halves.count("arrive") > halves.count("wait"):
         missed[f"{CLUSTER}wait;"] = WAIT
     for other, other_thread in enumerate(lowered.test.threads):
-        for text, of_cluster in _barriers(lowered, other):
-            if of_cluster and other_thread.place.cluster_id == thread.place.cluster_id:
-                if not any(other_text.startswith(CLUSTER) for other_text in mine):
-                    missed[CLUSTER_BARRIER] = WAIT + SCOPE_COST["cluster"]
-            elif not of_cluster and other_thread.place.cta_id == thread.place.cta_id and text not in mine:
+        for text in _barriers(lowered, other) - mine:
+            if text == CLUSTER and other_thread.place.cluster_id == thread.place.cluster_id:
+                missed[CLUSTER_BARRIER] = WAIT + SCOPE_COST["cluster"]
+            elif text != CLUSTER and other_thread.place.cta_id == thread.place.cta_id:
                 missed[f"{text};"] = WAIT + OTHER
     yield from missed.items()
 
 
-def _barriers(lowered: LoweredTest, number: int) -> Iterator[tuple[str, bool]]:
-    """The barriers of a thread: their text, and whether they are those of the cluster."""
+def _barriers(lowered: LoweredTest, number: int) -> Counter[str]:
+    """How often a thread has each barrier of its CTA in its text, and that of the cluster (`CLUSTER`)."""
     items = list(instructions(lowered.test.threads[number]))
-    for step in lowered.programs[number].steps:
-        if isinstance(step.op, AtBarrier) and items[step.index].mnemonic.startswith(("bar.sync", "barrier.")):
-            yield items[step.index].span.text, items[step.index].mnemonic.startswith(CLUSTER)
+    used = dict.fromkeys(step.index for step in lowered.programs[number].steps if isinstance(step.op, AtBarrier))
+    texts = (items[index].span.text for index in used if items[index].mnemonic.startswith(("bar.sync", "barrier.")))
+    return Counter(CLUSTER if text.startswith(CLUSTER) else text for text in texts)

@@ -13,6 +13,9 @@ from memmodel.why.alter import Alteration
 from memmodel.why.changes.situation import Change, Situation
 from memmodel.why.records import Reason
 
+TOLD = 2.5
+"""The price of seeing the end of an access that is signalled: less than that of another wait for it."""
+
 
 def of_unseen(asked: Situation) -> Iterator[Change]:
     """What threads could have seen between the two accesses, so that the first would be known to be over."""
@@ -26,7 +29,8 @@ def of_unseen(asked: Situation) -> Iterator[Change]:
             on_the_way = leads[first] >> update & 1 and leads[seeing] >> end & 1
             if on_the_way and not asked.flow.surely_leads(seeing, update):
                 change = Alteration((), (), ((name, update, seeing),))
-                yield Change(Reason.NOT_SEEN, change, update, seeing, "", 1, 8.0)
+                its_end = asked.execution.relation("compl")[first] >> update & 1
+                yield Change(Reason.NOT_SEEN, change, update, seeing, "", 1, TOLD if its_end else 8.0)
 
 
 def _reads_of_writes(asked: Situation) -> Iterator[tuple[str, int, int]]:
