@@ -56,9 +56,9 @@ class SameRuns:
         for run in self._runs:
             run.look_from(changes, other)
 
-    def cover(self, change: Mutation) -> bool:
-        """True if the verdict on the kernel with a change follows from these runs, but for what stays open in them."""
-        return bool(self._runs) and all(run.does_the_same((change,)) for run in self._runs)
+    def cover(self, *changes: Mutation) -> bool:
+        """True if the verdict on the kernel with changes follows from these runs, but for what stays open in them."""
+        return bool(self._runs) and all(run.does_the_same(changes) for run in self._runs)
 
     def waits_in_all(self, change: Mutation) -> bool:
         """True if the instruction is a test that waits, or looks ahead, in all that the verdict follows from."""

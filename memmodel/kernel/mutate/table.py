@@ -44,6 +44,9 @@ from memmodel.ptx.module.syntax import PtxFunction, PtxModule
 LEAST = 60.0
 """Seconds that one mutant may take, if the budget of all has them left."""
 
+OF_SETS = 2_000_000
+"""Instructions that may be executed to find what can go beside other removals, where these take runs of their own."""
+
 INTERRUPTED = "interrupted"
 """Why a mutant was not judged, where a signal came before its turn."""
 
@@ -165,6 +168,7 @@ def _minimum(
         removals.shown,
         removals.seen,
         (lambda change: False) if same is None else same.idle,
+        removals.affordable,
     )
 
 
@@ -183,6 +187,8 @@ class Removals:
         """The kernel without the instructions that took runs of its own last, and the numbers of these."""
         self._shown: dict[frozenset[int], Shown] = {}
         """What the run that is asked shows with some removals, by their instructions."""
+        self._executed = 0
+        """Instructions in runs of sets of removals."""
         self._quiet: frozenset[int] | None = None
         """The removals of which nothing was shown last."""
 
@@ -194,12 +200,21 @@ class Removals:
         changed = self._work.changed(mutant)
         work = self._near if self._work.changed(self._near.entry) <= changed else self._work
         outcome, judged = work.outcome(mutant)
-        if outcome.unnoticed and self._same is not None and judged is not None and not work.runs.lead_to(judged):
+        if judged is None or work.runs.lead_to(judged):
+            return outcome.unnoticed
+        self._executed += _executed(judged.verdict)
+        if outcome.unnoticed and self._same is not None:
             near = work.beside(mutant, judged)
             if near.masking.same_run is not None:
                 self._near, self._gone, self._shown = near, frozenset(it.number for it in changed), {}
                 self._quiet = None
         return outcome.unnoticed
+
+    def affordable(self, changes: Sequence[Mutation]) -> bool:
+        """True if the verdict on these changes follows from runs that are there, or may be found by more runs, as many
+        as the verdict on the kernel took."""
+        work, _, more = self._asked(changes)
+        return work.runs.cover(*more) or self._executed + _executed(work.base) <= OF_SETS
 
     def seen(self, changes: Sequence[Mutation]) -> bool:
         """True if the run that is asked first shows that something is wrong with these changes. Raises BudgetSpent."""
@@ -255,6 +270,11 @@ class Removals:
             return self._work, self._same, changes
         more = [it for it in changes if it.instruction.number not in self._gone]
         return self._near, self._near.masking.same_run, more
+
+
+def _executed(verdict: KernelVerdict) -> int:
+    """The instructions that were executed for a verdict."""
+    return verdict.statistics.instructions * verdict.statistics.runs
 
 
 def _numbers(changes: Sequence[Mutation]) -> frozenset[int]:

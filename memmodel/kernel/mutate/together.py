@@ -31,13 +31,14 @@ MOST = 16
 class MinimumSet:
     """`dropped`: can go together, and none of the others beside them. `kept`: needless alone, but not beside those.
     `exact`: no set of more instructions can go; if not, what is left is an upper bound. `late`: what ran out before all
-    others were tried, so that `kept` is not known.
+    others were tried, so that `kept` is not known. `untried`: how many of the others would have taken too much work.
     """
 
     dropped: tuple[PtxInstruction, ...]
     kept: tuple[PtxInstruction, ...]
     exact: bool = False
     late: str = ""
+    untried: int = 0
 
 
 def minimum_set(
@@ -51,6 +52,7 @@ def minimum_set(
     shown: Callable[[Sequence[Mutation]], bool] = lambda changes: False,
     seen: Callable[[Sequence[Mutation]], bool] = lambda changes: False,
     idle: Callable[[Sequence[Mutation]], bool] = lambda changes: False,
+    affordable: Callable[[Sequence[Mutation]], bool] = lambda changes: True,
 ) -> MinimumSet:
     """Which of the removals can be made together; None: of the needless ones only. `needless`: those that are not
     noticed alone. `unnoticed`: judges a changed kernel; True if it shows nothing new.
@@ -59,6 +61,7 @@ def minimum_set(
     `stays_broken`: True if the kernel with some changes, which is wrong, still is with others; `shown`: True if changes
     that are made together are known to be noticed; `seen`: the same, of those that show it at a glance; `idle`: True
     for removals beside which nothing is left of the mbarrier objects that they work on, so that they are tried at once.
+    `affordable`: True if one more change beside the others may be judged; if not, it is not tried.
     Where the time runs out, what went together until then is given. Raises what `unnoticed` and `shown` raise:
     BudgetSpent if nothing did.
     """
@@ -82,6 +85,19 @@ def minimum_set(
     def still_goes(changes: Sequence[Mutation]) -> bool:
         return not known(changes) and goes(changes)
 
+    def goes_too(changes: Sequence[Mutation]) -> bool:
+        """The same of one more change, the last one, if to know it is affordable."""
+        if known(changes):
+            return False
+        if shown(changes):
+            wrong.append(list(changes))
+            return False
+        if affordable(changes):
+            return goes(changes)
+        untried.append(changes[-1])
+        return False
+
+    untried: list[Mutation] = []
     wrong = [list(changes) for changes in broken]
     dropped: list[Mutation] = []
     larger: list[Mutation] | None = None
@@ -102,7 +118,7 @@ def minimum_set(
             while dropped and _drop_idle(updates, dropped, still_goes, idle, known):
                 pass
             if dropped:
-                _drop(removals, dropped, still_goes)
+                _drop(removals, dropped, goes_too)
             larger = _larger(removals, len(dropped), goes, known)
     except BudgetSpent as spent:
         if not dropped:
@@ -111,8 +127,10 @@ def minimum_set(
     if larger:
         dropped = larger
     gone = sorted((it for change in dropped for it in change.instructions), key=lambda instruction: instruction.number)
-    kept = () if late else tuple(it for change in needless if change not in dropped for it in change.instructions)
-    return MinimumSet(tuple(gone), kept, larger is not None, late)
+    left = [it for it in dict.fromkeys(untried) if it not in dropped]
+    others = [] if late else [it for it in needless if it not in dropped and it not in left]
+    kept = tuple(it for change in others for it in change.instructions)
+    return MinimumSet(tuple(gone), kept, larger is not None, late, 0 if larger is not None else len(left))
 
 
 def largest(items: Sequence[T], allowed: Callable[[Sequence[T]], bool], kept: list[T] | None = None) -> list[T]:

@@ -62,9 +62,12 @@ def minimum_lines(minimum: MinimumSet | None, undecided: tuple[PtxInstruction, .
             return [f"nothing is known to go; undecided: {_listed(undecided)}"]
         return ["nothing can go, alone or together: each set was judged"] if minimum.exact else []
     can, beside = ("can go", "it") if len(minimum.dropped) == 1 else ("can go together", "these")
-    rest = f"beside {beside}, nothing else can"
+    known = "is known to" if undecided or minimum.untried else "can"
+    rest = f"beside {beside}, nothing else {known}"
     if undecided:
-        rest = f"beside {beside}, nothing else is known to; undecided: {_listed(undecided)}"
+        rest += f"; undecided: {_listed(undecided)}"
+    if minimum.untried:
+        rest += f"; not tried: {minimum.untried} that take another verdict each"
     if minimum.late:
         rest = "not all others were tried"
     text = [f"{can}: {_listed(minimum.dropped)}; {rest}"]
@@ -119,6 +122,7 @@ def report_record(report: SynchronizationReport) -> dict[str, Any]:
             "dropped": [instruction.line for instruction in minimum.dropped],
             "kept": [instruction.line for instruction in minimum.kept],
             "exact": minimum.exact and not undecided_in(report),
+            "untried": minimum.untried,
         },
     }
 

@@ -317,6 +317,16 @@ def test_of_a_condition_that_stays_open_as_many_instructions_are_executed_as_are
     assert few.open and few.open == many.open and few.statistics.runs < many.statistics.runs
 
 
+def test_sets_that_take_runs_of_their_own_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the instructions that are executed, which are the same everywhere: the last arrival goes by such a run."""
+    read = module(RING)
+    whole = mutation_table(read, entry(read), launch(), MODEL, together=True).minimum
+    monkeypatch.setattr("memmodel.kernel.mutate.table.OF_SETS", 0)
+    few = mutation_table(read, entry(read), launch(), MODEL, together=True).minimum
+    assert whole is not None and few is not None and not whole.untried and few.untried
+    assert {it.number for it in few.dropped} < {it.number for it in whole.dropped} and not few.late
+
+
 @pytest.mark.parametrize("body", [HANDED_OVER, AHEAD, RING], ids=["handed over", "looks ahead", "ring"])
 def test_what_stays_broken_is_wrong_in_a_run_of_its_own(body: str) -> None:
     """Beside what can go: waits too, those of the object at which the removed instruction arrives."""

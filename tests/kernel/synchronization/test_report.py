@@ -162,6 +162,17 @@ def test_what_can_go_is_said_where_the_time_runs_out() -> None:
         minimum_set(entry(read), removals, [second, sync], unnoticed)
 
 
+def test_what_takes_too_much_work_is_not_tried_and_counted() -> None:
+    """Nothing is said of it: neither that it can go, nor that it cannot."""
+    read = module(NEIGHBOUR.format(sync="bar.warp.sync -1;\n" * 6 + "bar.sync 0;"))
+    first, *_, sync = removals = [change for change in mutations(entry(read)) if change.what == REMOVED]
+    least = minimum_set(
+        entry(read), removals, [first], lambda _: True, affordable=lambda changes: changes[-1] is sync
+    )  # fmt: skip
+    assert least == MinimumSet((first.instruction, sync.instruction), (), untried=5)
+    assert "nothing else is known to; not tried: 5 that take another verdict each" in minimum_lines(least)[0]
+
+
 def test_what_can_go_is_listed_by_name() -> None:
     read = module(NEIGHBOUR.format(sync="bar.warp.sync -1;\nbar.warp.sync -1;\nbar.sync 0;"))
     gone = tuple(change.instruction for change in mutations(entry(read)) if change.what == REMOVED)
