@@ -11,9 +11,8 @@ of them, nothing is with a stronger one. All others are judged for themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TypeVar
 
 from memmodel.kernel.mutate.mutants import (
     MutantFate,
@@ -32,8 +31,6 @@ from memmodel.kernel.mutate.together import largest
 from memmodel.kernel.order.verdict import FindingKey
 
 Judged = Iterator[tuple[int, MutantResult]]
-T = TypeVar("T")
-
 MANY = 3
 """More changes of one opcode are put to the run at once before they are put to it one by one."""
 NEEDLESS = "nothing is noticed without the whole instruction"
@@ -105,18 +102,16 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
     # Where not all schedules were looked at, other ones may be looked at with more changes.
     groups = work.base.exhaustive or not work.base.choices
     met = [number for number in numbers if reached(work, work.changes[number].instruction)]
-    quiet = frozenset(_quiet(work, same, met, lambda changes: same.new_findings(*changes) == []))
-    first = {it: [] if it in quiet else same.new_findings(work.changes[it]) for it in _in_time(work, met)}
-    quiet = frozenset(_quiet(work, same, [it for it in met if first[it] == []], work.runs.find_nothing))
+    quiet = frozenset(_quiet(work, same, met))
     for number in numbers:
         change = work.changes[number]
         if number not in met:
             yield number, MutantResult(change, Noticed.UNREACHED)
             continue
         work.check_time()
-        new = first[number]
+        new = [] if number in quiet else same.new_findings(change)
         execution = new is not None
-        new = new or (work.runs.new_findings([change]) if execution and number not in quiet else [])
+        new = new or (work.runs.new_findings([change]) if execution else [])
         if new:
             yield number, MutantResult(change, *fate_of([it.key for it in new], work.base.known_keys))
         elif not execution and (hangs := _hangs(work, same, change)):
@@ -149,26 +144,17 @@ def _hangs(work: MutantWork, same: SameRun, change: Mutation) -> list[FindingKey
     return [key for key in hangs if key not in work.base.known_keys]
 
 
-def _quiet(
-    work: MutantWork, same: SameRun, numbers: Sequence[int], nothing: Callable[[Sequence[Mutation]], bool]
-) -> Iterator[int]:
-    """Changes of which runs show nothing, since they show nothing with all such changes of one opcode. `nothing`: asks
-    these runs."""
+def _quiet(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator[int]:
+    """Changes of which the run shows nothing, since it shows nothing with all such changes of one opcode."""
     alike: dict[tuple[str, ...], list[int]] = {}
     for number in numbers:
         change = work.changes[number]
         if same.keeps_others(change):
             alike.setdefault((change.what, *change.instruction.words), []).append(number)
-    for members in _in_time(work, alike.values()):
-        if len(members) > MANY and nothing([work.changes[number] for number in members]):
-            yield from members
-
-
-def _in_time(work: MutantWork, items: Iterable[T]) -> Iterator[T]:
-    """Items, as long as there is time. Raises BudgetSpent."""
-    for item in items:
+    for members in alike.values():
         work.check_time()
-        yield item
+        if len(members) > MANY and same.new_findings(*(work.changes[number] for number in members)) == []:
+            yield from members
 
 
 def _groups(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator[list[int]]:

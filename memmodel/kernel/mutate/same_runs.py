@@ -42,11 +42,6 @@ class SameRuns:
         far fewer threads do the same."""
         return next((found for run in self._longer if (found := run.new_findings(*changes))), [])
 
-    def find_nothing(self, changes: Sequence[Mutation]) -> bool:
-        """True if each of these runs is an execution of the kernel with these changes, in which no flag reports
-        anything new."""
-        return all(run.new_findings(*changes) == [] for run in self._longer)
-
     def endless_waits(self, changes: Sequence[Mutation]) -> list[FindingKey]:
         """As `SameRun.endless_waits`, of the first run in which there are any, but the first of all."""
         return next((found for run in self._runs[1:] if (found := run.endless_waits(changes))), [])
