@@ -89,7 +89,8 @@ class _Lacking:
         return row or (_effect(place) is Effect.SYNCHRONIZES and "wait" not in place.kind)
 
     def _names(self, awaited: AwaitedPhase, threads: Collection[int]) -> list[str]:
-        """How these threads may name the object: as instructions on it do, or on another one in the same memory."""
+        """How these threads may name the object: as instructions on it do, or on another one in the same memory, or by
+        the variable that it is in."""
         names: dict[tuple[bool, str], None] = {}
         for (block, first), steps in self.trace.objects.items():
             for at, number in dict.fromkeys((step.event.at, step.event.thread) for step in steps):
@@ -98,8 +99,9 @@ class _Lacking:
                     continue
                 distance = int(named[2] or 0) + awaited.first - first
                 if distance == int(named[2] or 0) or number in threads:
-                    names[first != awaited.first, f"[{named[1]}{f'+{distance}' if distance else ''}]"] = None
-        return [name for _, name in sorted(names)]
+                    names[first != awaited.first, _operand(named[1], distance)] = None
+        variable = None if awaited.block.aligned is None else awaited.block.aligned.named(awaited.first)
+        return [*(name for _, name in sorted(names)), *([] if variable is None else [_operand(*variable)])]
 
     def _arrives(
         self, awaited: AwaitedPhase, place: PtxInstruction, threads: Collection[int], *, remote: bool
@@ -113,6 +115,10 @@ class _Lacking:
                 if isinstance(op, TRACKED):
                     yield f"tcgen05.commit.cta_group::{op.group}.mbarrier::arrive::one.shared::cluster.b64 {name}", WAIT
             yield f"mbarrier.arrive{expects}.release.{scope}.shared::{scope}.b64 _, {name}{number}", price
+
+
+def _operand(base: str, distance: int) -> str:
+    return f"[{base}+{distance}]" if distance else f"[{base}]"
 
 
 def _effect(instruction: PtxInstruction) -> Effect | None:

@@ -42,6 +42,11 @@ class Alignments:
         self.least = min(variable.align for variable in variables)
         """No access that needs less is aligned by chance."""
 
+    def named(self, at: int) -> tuple[str, int] | None:
+        """The variable that has an offset, and how many bytes from its beginning; None if there is none."""
+        having = (variable for variable in self._variables if variable.first <= at < variable.end)
+        return next(((variable.name, at - variable.first) for variable in having), None)
+
     def trust(self, at: int, align: int) -> None:
         """An access at an offset is aligned as it has to be."""
         number = bisect.bisect_right(self._variables, at, key=lambda variable: variable.first)

@@ -7,19 +7,30 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.kernel.samples import kernel_text, launch
+from helpers.kernel.samples import entry, kernel_text, launch, module
 from helpers.patience import PATIENCE
 from helpers.places import ROOT
 
 from memmodel import fix_kernel
+from memmodel.answer import Budget
+from memmodel.base.labels import Action, Mbarrier
 from memmodel.cat.load import load_model
+from memmodel.kernel.check.case import CheckOptions
 from memmodel.kernel.check.conductor import judge
 from memmodel.kernel.launch import read_launch
 from memmodel.kernel.order.missing_order import MissingOrder
 from memmodel.kernel.output.text import repair_lines
 from memmodel.kernel.question.requests import LaunchWords
+from memmodel.kernel.repair.arrivals import _Lacking
 from memmodel.kernel.repair.edits import PtxEdit, disjoint, inline, laid, original
+from memmodel.kernel.repair.search import KernelMender
+from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.events import TraceEvent
+from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.objects import AwaitedPhase, ObjectStep
+from memmodel.memory.bytes import Instance
 from memmodel.ptx.module.reader import parse_module
+from memmodel.ptx.vocabulary import Space
 from memmodel.repair.edits import diff
 from memmodel.source import Source
 
@@ -345,6 +356,35 @@ def test_who_initialises_an_object_may_have_to_expect_the_bytes_of_stores(tmp_pa
         "mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%r2], 512 after fence.mbarrier_init.release.cluster"
     )
     assert [one.what for one in repair.edits] == [wanted]
+
+
+def test_who_has_no_other_name_of_an_object_names_its_variable() -> None:
+    text = (ROOT / "docs" / "gallery" / "tmem-fences-fixed.ptx").read_text()
+    lacking = re.sub(r"mbarrier\.arrive[^;]*;", "", text, count=1)
+    module = parse_module(Source("lacking", lacking))
+    options, budget = CheckOptions(4), Budget(seconds=PATIENCE)
+    mender = KernelMender(
+        module, "kernel", launch(160), load_model("ptx-9.4"), options, budget=budget, seconds=PATIENCE, most=1
+    )
+    (repair,) = mender.repairs().repairs
+    wanted = "mbarrier.arrive.release.cta.shared::cta.b64 _, [_ZZ6kernelE4full] after tcgen05.fence::before_thread_sync"
+    assert [one.what for one in repair.edits] == [wanted]
+
+
+def test_behind_a_matrix_operation_its_completion_may_arrive() -> None:
+    text = """mbarrier.init.shared.b64 [%r4], 1;
+    tcgen05.mma.cta_group::2.kind::f16 [%r5], %d1, %d2, %r6, %p1;"""
+    body = entry(module(text)).body or ()
+    init, multiply = (next(it for it in body if it.words[0] == head) for head in ("mbarrier", "tcgen05"))
+    block = Block(Instance("bar", Space.SHARED, (0, (0, 0), 0)), 0, 16)
+    step = ObjectStep(TraceEvent(0, 0, init.number, Mbarrier(Action.INIT)), True, 0, 0, 0, 0)
+    lacking = _Lacking(body, LaunchTrace(objects={(block, 0): [step]}))
+    awaited = AwaitedPhase(block, 0, 0, 1, 0, True)
+    lines = [line for line, _ in lacking._arrives(awaited, multiply, {0}, remote=False)]
+    assert lines == [
+        "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [%r4]",
+        "mbarrier.arrive.release.cta.shared::cta.b64 _, [%r4]",
+    ]
 
 
 def test_fences_stand_beside_the_step_between_two_blocks(tmp_path: Path) -> None:
