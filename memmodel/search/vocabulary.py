@@ -95,7 +95,7 @@ PRESETS: dict[str, tuple[str, ...]] = {
         "ld.shared.weak", "st.shared.weak", "copy.in", "copy.out", "wait.acquire", "wait_group", "fence.proxy.async",
     ),
     "asynchronous": (
-        "ld.tile.weak", "st.tile.weak", "ld.shared.weak", "st.shared.weak", "init", "arrive", "wait", "inval",
+        "ld.tile.weak", "st.tile.weak", "ld.shared.weak", "st.shared.weak", "arrive", "wait",
         "copy.in", "copy.out", "reduce", "wait_group", "wait_group.read",
         "cp.async", "cp.async.arrive", "cp.async.wait",
         "tcgen05.st", "tcgen05.ld", "tcgen05.wait::st", "tcgen05.wait::ld", "tcgen05.mma", "tcgen05.cp.128x256b",
