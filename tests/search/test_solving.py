@@ -141,6 +141,24 @@ def test_the_formulas_say_of_a_program_what_the_engines_say(
             assert len(outcomes(question, program, number)) == len(engine), specimen.text("exists (true)")
 
 
+@pytest.mark.parametrize("seats", [ONE_CTA, TWO_CTAS])
+def test_the_formulas_find_in_a_program_what_the_engine_finds(seats: tuple[tuple[int, int, int], ...]) -> None:
+    """Tensor memory that is allocated, freed and accessed in any order: most programs have some of the findings."""
+    words = vocabulary(["tcgen05.alloc", "tcgen05.dealloc", "tcgen05.relinquish", "tcgen05.st", "tcgen05.wait::st"])
+    pair = ModelPair("ptx-9.4", "ptx-9.3")
+    question = ProgramQuestion(pair, replace(words, idle=True), ThreadLayout((3, 2), seats))
+    found: set[str] = set()
+    for program in random_programs(question, 4, random.Random(5)):
+        assert question.solver.check(program).value == "sat"
+        specimen, _ = question.candidate()
+        flags = specimen.flags(pair.models[0])
+        for flag, formula in question.raised[0].items():
+            shown = question.satisfiable(*program, question.ends, question.allowed[0], formula)
+            assert shown is (flag in flags), specimen.text("exists (true)")
+        found |= flags
+    assert len([flag for flag in found if flag.startswith("undefined-tensor-memory")]) > 1
+
+
 def programs(words: Vocabulary, size: int) -> Iterator[Specimen]:
     """Every program of so many instructions that the formulas have, each in every order of threads that they leave."""
     pair = ModelPair("sc", "sc", outcomes=True)
