@@ -188,6 +188,15 @@ def test_threads_meet_where_no_phase_tells_of_an_access() -> None:
     assert now is not None and now.complete and synchronize._right(now)
 
 
+def test_threads_meet_on_both_sides_of_a_flag() -> None:
+    bare, _, handed = handed_over("async/pipelines/split-k-two-warps.litmus")
+    assert {meeting.what for meeting in barriers_between(bare, handed.untold)} >= {
+        "C0, line 24: bar.sync 0; after bra; C1, line 31: bar.sync 0; before ld.relaxed.cta.global.u32",
+        "W0, line 12: bar.sync 1; before atom.relaxed.cta.global.add.u32; "
+        "W1, line 16: bar.sync 1; after st.relaxed.cta.global.u32",
+    }
+
+
 def test_a_right_test_needs_nothing() -> None:
     found = memmodel.sync(SUITE / "async/mbarrier/G9.litmus")
     assert found.proved

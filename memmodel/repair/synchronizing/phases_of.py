@@ -17,6 +17,7 @@ from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.execution import Execution
 from memmodel.repair.edits import Edit
 from memmodel.repair.guided import instruction_of
+from memmodel.repair.insertion.gaps import waiting
 from memmodel.why.flow import Flow
 
 Phase = tuple[str, object, int, frozenset[int]]
@@ -36,7 +37,10 @@ def phase_waits(execution: Execution, waits: dict[tuple[Any, ...], Edit]) -> Han
     """The waits to make. `waits`: those offered, by thread, instruction, operand and parity."""
     flow = Flow(execution)
     happens, ordered = _Reach(execution, ()), _Reach(execution, _conflicts(execution))
-    phases = list(_phases(execution))
+    phases, flags = list(_phases(execution)), list(_polled(execution, flow))
+    for write, read in flags:
+        happens.add((write,), read)
+        ordered.add((write,), read)
     chosen: dict[tuple[int, int], Edit] = {}
 
     def turn(pair: tuple[int, int]) -> tuple[bool, int]:
@@ -65,7 +69,7 @@ def phase_waits(execution: Execution, waits: dict[tuple[Any, ...], Edit]) -> Han
                 chosen[place] = waits[*place, operand, str(number % 2)]
                 happens.add(updates, issue)
                 ordered.add(updates, issue)
-    return HandOvers(list(chosen.values()), list(_untold(execution, flow, happens, conflicts)))
+    return HandOvers(list(chosen.values()), list(_untold(execution, flow, happens, conflicts, flags)))
 
 
 def _begins(execution: Execution, flow: Flow, access: int, phases: list[Phase]) -> int:
@@ -82,17 +86,42 @@ def _begins(execution: Execution, flow: Flow, access: int, phases: list[Phase]) 
     return min(before, key=lambda event: execution.events[event].point.order or 0, default=issue)
 
 
+def _polled(execution: Execution, flow: Flow) -> Iterator[tuple[int, int]]:
+    """Writes of other threads with the reads that end loops which wait for them."""
+    lowered = execution.frame.lowered
+    spins = [waiting(lowered, number) for number in range(len(lowered.test.threads))]
+    for write, read in pairs_of(execution.relation("rf")):
+        place = instruction_of(execution, read)
+        if place is not None and place[1] in spins[place[0]] and flow.thread(write) not in (None, place[0]):
+            yield write, read
+
+
 def _untold(
-    execution: Execution, flow: Flow, happens: _Reach, conflicts: Iterable[tuple[int, int]]
+    execution: Execution,
+    flow: Flow,
+    happens: _Reach,
+    conflicts: Iterable[tuple[int, int]],
+    flags: Sequence[tuple[int, int]],
 ) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """The places of accesses of two threads that neither waits nor those places before them order."""
+    """The places of accesses of two threads that neither waits nor those places before them order. Where the threads
+    are in two CTAs, what is missing may be on both sides of a flag."""
     for first, second in conflicts:
         start, end = flow.in_po(first), flow.in_po(second)
-        places = instruction_of(execution, start), instruction_of(execution, end)
-        if places[0] is None or places[1] is None or places[0][0] == places[1][0] or happens.leads(first, end):
+        if None in (flow.thread(start), flow.thread(end)) or happens.leads(first, end):
             continue
-        happens.add((first, start), end)
-        yield places[0], places[1]
+        ctas = [_cta(execution, event) for event in (start, end)]
+        ways = [(write, read) for write, read in flags if [_cta(execution, it) for it in (write, read)] == ctas]
+        ends = (start, end) if ctas[0] == ctas[1] or not ways else (start, *ways[0], end)
+        for one, other in zip(ends[::2], ends[1::2], strict=True):
+            places = instruction_of(execution, one), instruction_of(execution, other)
+            if places[0] is not None and places[1] is not None and places[0][0] != places[1][0]:
+                happens.add((first, one), other)
+                yield places[0], places[1]
+
+
+def _cta(execution: Execution, event: int) -> object:
+    place = execution.events[event].point.place
+    return None if place is None else place.cta_id
 
 
 class _Reach:
