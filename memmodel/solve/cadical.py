@@ -45,6 +45,16 @@ class CaDiCaL(FormulaSolver[list[int]]):
         self._model, self._known = self._solver.get_model(), {}
         return Satisfiable.SAT
 
+    def true_one(self, formulas: Sequence[int]) -> int:
+        """The number of one of some formulas that is true in the valuation of the last SAT answer, which was to be one
+        in which some of them is. To evaluate a large formula takes as long as to find the valuation: the literal of one
+        that CaDiCaL knows implies it.
+        """
+        for number, formula in enumerate(formulas):
+            if formula in self._defined and self._variable(abs(formula)) is (formula > 0):
+                return number
+        return next(number for number, formula in enumerate(formulas) if self.holds(formula))
+
     def _variable(self, node: int) -> bool:
         assert self._model is not None
         return node <= len(self._model) and self._model[node - 1] > 0

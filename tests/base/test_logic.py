@@ -198,6 +198,17 @@ def test_cadical_goes_on_after_each_bound_of_conflicts(monkeypatch: pytest.Monke
     _pigeons(CaDiCaL)
 
 
+@examples(200)
+@given(some=st.lists(trees, min_size=1, max_size=4))
+def test_one_of_some_formulas_is_true_by_its_literal(some) -> None:
+    logic = Logic()
+    variables = [logic.var(f"v{i}") for i in range(NAMES)]
+    formulas = [build(logic, variables, tree) for tree in some]
+    solver = CaDiCaL(logic)
+    if solver.check([logic.disj(formulas)]) is Satisfiable.SAT:
+        assert solver.holds(formulas[solver.true_one(formulas)])
+
+
 def test_memory_that_runs_out_in_cadical_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_memory(*_: object, **__: object) -> None:
         raise MemoryError

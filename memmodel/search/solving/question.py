@@ -154,7 +154,7 @@ class ProgramQuestion(LayoutQuestion):
             while goals:
                 if not self.satisfiable(programs, self.ends, self.logic.disj(goal.formula for goal in goals)):
                     break
-                goal = next(goal for goal in goals if self.solver.holds(goal.formula))
+                goal = goals[self.solver.true_one([goal.formula for goal in goals])]
                 if self._other_order(goal):
                     continue
                 specimen, literals = self.candidate()
