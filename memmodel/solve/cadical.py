@@ -19,8 +19,8 @@ CONFLICTS = 2_000
 """After this many conflicts CaDiCaL comes back, so that signals are handled and limits looked at; then it goes on."""
 
 OPTIONS = {"stabilizeonly": 1, "probe": 0, "lucky": 0}
-"""Few restarts, and no probing of single literals: 50 to 80 % of the propagations for the questions of a search. No look
-at simple valuations, which would read all clauses whenever a small question is asked."""
+"""Few restarts, and no probing of single literals: 50 to 80 % of the propagations for the questions of a search. No
+look at simple valuations, which would read all clauses whenever a small question is asked."""
 
 
 class CaDiCaL(FormulaSolver[list[int]]):
