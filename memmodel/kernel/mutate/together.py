@@ -3,16 +3,16 @@
 In: the kernel, the removals, those of them that are not noticed alone. Out: `MinimumSet`. Settled here: all needless
 instructions are left out at once, or else as many as can be in the order of the text; then what works on mbarrier
 objects of which nothing else is left, and then every other one is tried beside them, until none of what is left can go
-by itself. An arrive is needed as long as a thread waits for it, and not
-any more beside the wait. Another order of trying may leave fewer, so what is left is an upper bound; where there are
-few sets that would leave fewer, all of them are judged, and it is exact.
+by itself. An arrive is needed as long as a thread waits for it, and not any more beside the wait. Another order of
+trying may leave fewer, so what is left is an upper bound; where there are few sets that would leave fewer, all of them
+are judged, and it is exact.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from math import comb
 from typing import TypeVar
@@ -66,39 +66,7 @@ def minimum_set(
     BudgetSpent if nothing did.
     """
 
-    def goes(changes: Sequence[Mutation]) -> bool:
-        """True if nothing new is noticed in the kernel with these changes."""
-        right = not shown(changes) and unnoticed(with_all(entry, changes))
-        if not right:
-            wrong.append(list(changes))
-        return right
-
-    def known(changes: Sequence[Mutation]) -> bool:
-        """True if the kernel with some of the changes is known to be wrong, and still is with the others."""
-        all_ = {id(it) for it in changes}
-        for some in wrong:
-            mine = {id(it) for it in some}
-            if mine <= all_ and stays_broken(some, [it for it in changes if id(it) not in mine]):
-                return True
-        return False
-
-    def still_goes(changes: Sequence[Mutation]) -> bool:
-        return not known(changes) and goes(changes)
-
-    def goes_too(changes: Sequence[Mutation]) -> bool:
-        """The same of one more change, the last one, if to know it is affordable."""
-        if known(changes):
-            return False
-        if shown(changes):
-            wrong.append(list(changes))
-            return False
-        if affordable(changes):
-            return goes(changes)
-        untried.append(changes[-1])
-        return False
-
-    untried: list[Mutation] = []
-    wrong = [list(changes) for changes in broken]
+    sets = _Sets(entry, unnoticed, stays_broken, shown, affordable, [list(changes) for changes in broken])
     dropped: list[Mutation] = []
     larger: list[Mutation] | None = None
     late = ""
@@ -109,17 +77,17 @@ def minimum_set(
             likely = largest(needless, lambda changes: not seen(changes))
             if likely and shown(likely):
                 likely = largest(needless, lambda changes: not shown(changes))
-            if likely and goes(likely):
+            if likely and sets.goes(likely):
                 dropped += likely
             else:
-                largest(needless, still_goes, dropped)
+                largest(needless, sets.still_goes, dropped)
         if removals is not None:
             updates = [it for it in removals if counts(it)]
-            while dropped and _drop_idle(updates, dropped, still_goes, idle, known):
+            while dropped and _drop_idle(updates, dropped, sets, idle):
                 pass
             if dropped:
-                _drop(removals, dropped, goes_too)
-            larger = _larger(removals, len(dropped), goes, known)
+                _drop(removals, dropped, sets)
+            larger = _larger(removals, len(dropped), sets)
     except BudgetSpent as spent:
         if not dropped:
             raise
@@ -127,10 +95,56 @@ def minimum_set(
     if larger:
         dropped = larger
     gone = sorted((it for change in dropped for it in change.instructions), key=lambda instruction: instruction.number)
-    left = [it for it in dict.fromkeys(untried) if it not in dropped]
+    left = [it for it in dict.fromkeys(sets.untried) if it not in dropped]
     others = [] if late else [it for it in needless if it not in dropped and it not in left]
     kept = tuple(it for change in others for it in change.instructions)
     return MinimumSet(tuple(gone), kept, larger is not None, late, 0 if larger is not None else len(left))
+
+
+@dataclass(slots=True)
+class _Sets:
+    """Sets of removals. The first five fields as in `minimum_set`; `wrong`: those that are noticed; `untried`: changes
+    of which it would take too much work to know whether they can go beside others."""
+
+    entry: PtxFunction
+    unnoticed: Callable[[PtxFunction], bool]
+    stays_broken: Callable[[Sequence[Mutation], Sequence[Mutation]], bool]
+    shown: Callable[[Sequence[Mutation]], bool]
+    affordable: Callable[[Sequence[Mutation]], bool]
+    wrong: list[list[Mutation]]
+    untried: list[Mutation] = field(default_factory=list)
+
+    def goes(self, changes: Sequence[Mutation]) -> bool:
+        """True if nothing new is noticed in the kernel with these changes."""
+        right = not self.shown(changes) and self.unnoticed(with_all(self.entry, changes))
+        if not right:
+            self.wrong.append(list(changes))
+        return right
+
+    def known(self, changes: Sequence[Mutation]) -> bool:
+        """True if the kernel with some of the changes is known to be wrong, and still is with the others."""
+        all_ = {id(it) for it in changes}
+        for some in self.wrong:
+            mine = {id(it) for it in some}
+            if mine <= all_ and self.stays_broken(some, [it for it in changes if id(it) not in mine]):
+                return True
+        return False
+
+    def still_goes(self, changes: Sequence[Mutation]) -> bool:
+        """The same as `goes`, of changes that may be known not to."""
+        return not self.known(changes) and self.goes(changes)
+
+    def one_more_goes(self, changes: Sequence[Mutation]) -> bool:
+        """The same of one more change, the last one, if to know it is affordable."""
+        if self.known(changes):
+            return False
+        if self.shown(changes):
+            self.wrong.append(list(changes))
+            return False
+        if self.affordable(changes):
+            return self.goes(changes)
+        self.untried.append(changes[-1])
+        return False
 
 
 def largest(items: Sequence[T], allowed: Callable[[Sequence[T]], bool], kept: list[T] | None = None) -> list[T]:
@@ -150,33 +164,23 @@ def largest(items: Sequence[T], allowed: Callable[[Sequence[T]], bool], kept: li
     return kept
 
 
-def _larger(
-    removals: Sequence[Mutation],
-    size: int,
-    goes: Callable[[Sequence[Mutation]], bool],
-    known: Callable[[Sequence[Mutation]], bool],
-) -> list[Mutation] | None:
+def _larger(removals: Sequence[Mutation], size: int, sets: _Sets) -> list[Mutation] | None:
     """The largest set of more than `size` removals that is not noticed, empty if there is none: all of them are judged
     but those that are `known` to be noticed, and single ones. None if they are too many.
     """
     sizes = range(len(removals), max(size, 1), -1)
     if sum(comb(len(removals), count) for count in sizes) > MOST:
         return None
-    sets = (changes for count in sizes for changes in combinations(removals, count))
-    left = (changes for changes in sets if not known(changes))
-    return list(next((changes for changes in left if goes(changes)), ()))
+    every = (changes for count in sizes for changes in combinations(removals, count))
+    return list(next((changes for changes in every if sets.still_goes(changes)), ()))
 
 
-def _drop(
-    changes: Sequence[Mutation],
-    dropped: list[Mutation],
-    goes: Callable[[Sequence[Mutation]], bool],
-) -> None:
+def _drop(changes: Sequence[Mutation], dropped: list[Mutation], sets: _Sets) -> None:
     """Add each change that is not noticed beside the others, until none of those that are left can go."""
     waiting, failed = deque(change for change in changes if change not in dropped), 0
     while failed < len(waiting):
         change = waiting.popleft()
-        if goes([*dropped, change]):
+        if sets.one_more_goes([*dropped, change]):
             dropped.append(change)
             failed = 0
         else:
@@ -187,9 +191,8 @@ def _drop(
 def _drop_idle(
     changes: Sequence[Mutation],
     dropped: list[Mutation],
-    goes: Callable[[Sequence[Mutation]], bool],
+    sets: _Sets,
     idle: Callable[[Sequence[Mutation]], bool],
-    known: Callable[[Sequence[Mutation]], bool],
 ) -> bool:
     """Add the changes that are idle beside the others, at once if they can be; True if there is one. One may be idle
     only beside another one: an init beside the arrivals at its object."""
@@ -197,7 +200,7 @@ def _drop_idle(
     while more:
         left = [it for it in changes if it not in dropped and it not in found]
         tried = ((it, [*dropped, *found, it]) for it in left)
-        more = [it for it, beside in tried if idle(beside) and not known(beside)]
+        more = [it for it, beside in tried if idle(beside) and not sets.known(beside)]
         found += more
-    largest(found, goes, dropped)
+    largest(found, sets.still_goes, dropped)
     return len(dropped) > before
