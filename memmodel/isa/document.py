@@ -76,7 +76,8 @@ writes that happen some time later, and *signals*, which are what the hardware d
   `[acc+1]` is the second one. Lanes are not modelled. `tcgen05.shift` moves the column after its address to its
   address. The k-th `tcgen05.alloc` of a CTA, in the order of the file, allocates the k-th `.tensor` variable; a test
   without one has them all from the start. `.shared .b32 slot = alloc(acc);` says of an alloc that leaves its address in
-  `slot` that it allocates `acc`, so that one of two branches may do it, or memory that was freed is allocated again.
+  `slot` that it allocates `acc`, so that a thread may allocate again what it has freed. Allocs of several threads of a
+  CTA do not give the same memory.
 - **CTA pairs.** With `.cta_group::2` an mma, cp or shift works in the CTAs 2n and 2n + 1 of the cluster, as far as
   the test has threads in both: each takes A and the accumulator of its own, and B of both (their sum). A multicast
   with `.cta_group::2` signals, in each pair of destinations, the CTA with the parity of the one in which the mbarrier

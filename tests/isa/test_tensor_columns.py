@@ -93,3 +93,27 @@ def test_what_several_warps_of_a_cta_ask_for_is_decided_where_it_always_fits(fir
     report = api.check(TWO.format(first, second, cta), engine=engine)
     assert report.answer.observation.value == said
     assert said == "never" or UNSURE in report.answer.reason
+
+
+# ---- which memory an alloc gives -------------------------------------------------------------------------------------
+
+NAMED = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 32;\n"
+FREED = "mov.u32 %a, t;\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 %a, 32;\n"
+
+
+@pytest.mark.parametrize(
+    ("threads", "word"),
+    [
+        ((NAMED + FREED + NAMED + FREED,), "never"),
+        ((NAMED + NAMED + FREED,), "undecided"),
+        ((NAMED + FREED, NAMED + FREED), "undecided"),
+        ((NAMED, FREED), "never"),
+        ((NAMED.replace("32;", "512;") * 2,), "undecided"),
+    ],
+)
+def test_memory_is_not_given_twice(threads: tuple[str, ...], word: str) -> None:
+    """An alloc would give another piece of memory than the one that it is declared to give, or wait for ever."""
+    bodies = "".join(f"thread P{number} {{\n{body}}}\n" for number, body in enumerate(threads))
+    text = f"PTX a\n.tensor .b32 t = 0;\n.shared .b32 slot = alloc(t);\n{bodies}exists hang\n"
+    for name in ("z3", "enumerate"):
+        assert api.check(text, engine=name).answer.observation.value == word

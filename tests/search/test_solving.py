@@ -17,6 +17,7 @@ from helpers.examples import share
 from memmodel.base.labels import Access, Side
 from memmodel.base.resources import axioms_dir
 from memmodel.cli.app import app
+from memmodel.errors import BudgetSpent
 from memmodel.isa.rows.ingredients import Form
 from memmodel.search.differences import ModelPair
 from memmodel.search.programs import Specimen
@@ -386,3 +387,10 @@ def test_time_that_runs_out_is_no_answer(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, [*command, "--vocabulary", "ld.weak,st.weak,atom", "--outcomes"])
     assert result.exit_code == 3, result.output
     assert "seconds ran out" in result.output
+
+
+def test_programs_that_could_allocate_too_much_are_not_asked_for() -> None:
+    words = vocabulary(["tcgen05.alloc"], threads=1, locations=3)
+    assert Superposed(words, ThreadLayout((5,), ONE_CTA[:1])).options
+    with pytest.raises(BudgetSpent, match="512 columns"):
+        Superposed(words, ThreadLayout((6,), ONE_CTA[:1]))

@@ -27,12 +27,14 @@ from memmodel.base.labels import (
 from memmodel.isa.call import Call
 from memmodel.isa.matrix.tensor_columns import (
     ColumnUse,
+    allocated_again,
     allocations,
     column_use,
     columns_given_back,
     columns_of,
     columns_taken,
     exclusive,
+    freed,
     more_than_before,
 )
 from memmodel.isa.place import MULTICAST, WIDE_MASKS, address_in, in_cta, mask, mbarrier, pair
@@ -77,6 +79,7 @@ def alloc(call: Call) -> tuple[Op, ...]:
     return (
         *valid,
         *_together(call, Allocation.ALLOC),
+        *allocated_again(call, variable),
         *taken,
         *more_than_before(call, columns),
         Emit(label, address, columns=variable.length),
@@ -136,9 +139,9 @@ def dealloc(call: Call) -> tuple[Op, ...]:
         call.fail(f"{call.head} takes the register that holds the address", operand, "load it from where alloc put it")
     use = column_use(call)
     label = Allocates(Allocation.DEALLOC, group(call), _labelled(call, use), exclusive(call.instruction))
-    freed = Emit(label, address, columns=WHOLE)
+    emitted = Emit(label, address, columns=WHOLE)
     given_back = columns_given_back(call, use, address, call.integer(call.operands[1]))
-    return (*valid, *_together(call, Allocation.DEALLOC), freed, *given_back)
+    return (*valid, *_together(call, Allocation.DEALLOC), emitted, *freed(call, address), *given_back)
 
 
 def _check_columns(call: Call, operand: Operand) -> tuple[Op, ...]:

@@ -29,6 +29,7 @@ UNIT = 32
 COUNTED, LAST = "#columns", "#last columns"
 """Hidden registers: the columns that a thread has, and how many it allocated last."""
 GROWS = "the number of columns allocated should not increase within a CTA, and what happens if it does is not said"
+AGAIN = "an alloc is declared to give memory that is allocated already, where another piece of memory would be given"
 UNSURE = "several threads of a CTA allocate or free tensor memory, and ask for more than its 512 columns together"
 
 
@@ -55,7 +56,6 @@ class ColumnUse:
 def column_use(call: Call) -> ColumnUse:
     """What the threads of the executing thread's CTA do."""
     use = ColumnUse()
-    counted: set[str | None] = set()  # variables whose allocs are declared for them: these give the same columns
     for thread in call.context.test.threads:
         if thread.place.cta_id != call.place.cta_id:
             continue
@@ -65,12 +65,7 @@ def column_use(call: Call) -> ColumnUse:
             most = COLUMNS + 1 if again else COLUMNS if exclusive(instruction) else columns or COLUMNS
             if instruction.parts[1] == "dealloc":
                 use = replace(use, others_free=use.others_free or thread is not call.context.thread)
-                continue
-            name = _named(call, instruction)
-            if name is not None and name in counted and not again:
-                continue
-            counted.add(name)
-            if thread is call.context.thread:
+            elif thread is call.context.thread:
                 use = replace(use, own=use.own + most)
             else:
                 use = replace(use, others=use.others + most)
@@ -192,6 +187,41 @@ def allocations(call: Call) -> list[tuple[Thread, Instruction, Variable]]:
                 if variable is not None:
                     allocs.append((thread, instruction, variable))
     return allocs
+
+
+def allocated_again(call: Call, variable: Variable) -> tuple[Op, ...]:
+    """The steps that find that an alloc gives memory which its thread, or perhaps another one, has allocated."""
+    mine, others = _named_alike(call, variable)
+    if others:
+        return (Unmodelled(AGAIN, Const(1)),)
+    return (Unmodelled(AGAIN, Get(_held(variable))), Assign(_held(variable), Const(1))) if mine else ()
+
+
+def freed(call: Call, address: Expr) -> tuple[Op, ...]:
+    """The steps that note that memory may be allocated again."""
+    variables = {variable.name: variable for _, _, variable in allocations(call)}.values()
+    return tuple(
+        Assign(_held(it), Apply("and", (Get(_held(it)), Apply("ne", (address, AddressOf(it.name)), U32)), U32))
+        for it in variables
+        if any(_named_alike(call, it))
+    )
+
+
+def _named_alike(call: Call, variable: Variable) -> tuple[bool, bool]:
+    """Whether this thread may execute several allocs that are declared to give a variable, and whether another thread
+    has one."""
+    named = [
+        (thread, instruction)
+        for thread, instruction, allocated in allocations(call)
+        if allocated is variable and _named(call, instruction) is not None
+    ]
+    mine = [instruction for thread, instruction in named if thread is call.context.thread]
+    return len(mine) > 1, len(mine) < len(named)
+
+
+def _held(variable: Variable) -> str:
+    """The hidden register that says that an alloc gave a variable, and it was not freed since."""
+    return f"#allocated.{variable.name}"
 
 
 def _named(call: Call, alloc: Instruction) -> str | None:

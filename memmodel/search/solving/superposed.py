@@ -15,12 +15,14 @@ from itertools import product
 
 from memmodel import api
 from memmodel.base.labels import Label
-from memmodel.errors import InternalError
+from memmodel.errors import BudgetSpent, InternalError
 from memmodel.events.elaborate import elaborate
 from memmodel.events.graph import EventGraph
-from memmodel.isa.rows.ingredients import PLACED, Form, Ingredient
+from memmodel.isa.matrix.tensor_columns import AGAIN, COLUMNS, UNIT
+from memmodel.isa.rows.ingredients import BEGINS, PLACED, Form, Ingredient
 from memmodel.litmus.syntax import Guard
 from memmodel.program.lowered import LoweredTest
+from memmodel.program.ops import Unmodelled
 from memmodel.search.solving.layouts import ThreadLayout
 from memmodel.search.text import NAMES, declared, places_of, reaching, value_of
 from memmodel.search.vocabulary import Vocabulary
@@ -81,6 +83,9 @@ class Superposed:
             for at in range(length)
         ]
         self.options = [list(self._options(slot)) for slot in self.slots]
+        held = [option.ingredient for options in self.options for option in options if option.ingredient is not None]
+        if sum(ingredient.life == BEGINS for ingredient in held) * UNIT > COLUMNS:
+            raise BudgetSpent(f"larger programs could allocate more than the {COLUMNS} columns of tensor memory")
 
     # ---- what a slot may hold --------------------------------------------------------------------------------------
 
@@ -131,7 +136,9 @@ class Superposed:
         for thread, (program, own) in enumerate(zip(lowered.programs, owners, strict=True)):
             if len(lowered.test.threads[thread].body) != len(own):
                 raise InternalError("a line of a form is not one instruction")
-            steps = tuple(replace(step, guard=Guard(register_of(*own[step.index]))) for step in program.steps)
+            # Of the allocs of a place a program has those that `wellformed` leaves it.
+            kept = (step for step in program.steps if not isinstance(step.op, Unmodelled) or step.op.reason != AGAIN)
+            steps = tuple(replace(step, guard=Guard(register_of(*own[step.index]))) for step in kept)
             groups = tuple(
                 tuple(register_of(slot.number, number) for number in range(len(self.options[slot.number])))
                 for slot in self.slots
