@@ -47,11 +47,12 @@ def stories_of_findings(report: Report) -> dict[int, Story]:
     if subject is None:
         return {}
     stories: dict[int, Story] = {}
+    shown = shown_outcome(subject.lowered, report.answer)
     for finding in first_findings(report.answer)[:STORIES]:
         if kind_of(finding.flag) is FindingKind.MIXED:
             continue
         meant = report.finding is None and report.answer.observation is Observation.NEVER
-        story = finding_story(subject.model, finding, report.rule(finding.flag), meant=meant)
+        story = finding_story(subject.model, finding, report.rule(finding.flag), meant=meant, shown=shown)
         if story is not None:
             stories[id(finding)] = story
     return stories

@@ -126,10 +126,10 @@ class Misplaced:
 def misplaced(execution: Execution, flow: Flow, first: int, second: int) -> Misplaced | None:
     """The one event that stands in the wrong place between two accesses, given by events in program order."""
     search = _WrongPlaces(execution, flow, first, second)
-    passed_on = list(search.passed_on_early())
+    passed_on = list(dict.fromkeys(search.passed_on_early()))
     if len(passed_on) == 1:
         return passed_on[0]
-    beside = list(search.beside_the_accesses())
+    beside = list(dict.fromkeys(search.beside_the_accesses()))
     return beside[0] if len(beside) == 1 else None
 
 

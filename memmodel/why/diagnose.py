@@ -20,7 +20,6 @@ from memmodel.cat.analysis import names_in
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Binary, Check, Model
 from memmodel.concrete.execution import Execution
-from memmodel.isa.lower import read_instruction
 from memmodel.litmus.syntax import Condition, Not, Quantifier, terms_of
 from memmodel.memory.bytes import Cell
 from memmodel.ptx.vocabulary import Proxy, Sem
@@ -154,6 +153,15 @@ class Diagnosing:
         assert diagnosis is None or isinstance(diagnosis, Diagnosis)
         return diagnosis
 
+    def as_that_of(self, other: Diagnosis | None) -> Diagnosis | None:
+        """The diagnosis with changes that are enough for something else; None if they are not for this, or if this one
+        needs fewer."""
+        mine = self.diagnosis()
+        if mine is None or other is None or other.changes == mine.changes or not self.ends(other.changes):
+            return None
+        kept = self._shrunk(list(other.changes))
+        return self._of(kept) if len(kept) <= len(mine.changes) else None
+
     def _diagnosis(self) -> Diagnosis | None:
         by_pair = self._by_a_pair() if self.flag is None else None
         if by_pair is not None:
@@ -212,19 +220,11 @@ class Diagnosing:
         """The two accesses as strong ones, if they would not race then."""
         labels = [self.execution.events[end].label for end in self.pair or ()]
         plain = all(isinstance(n, Access) and n.proxy is Proxy.GENERIC and not n.asynchronous for n in labels)
-        plain = plain and all(map(self._may_be_strong, self.pair or ()))
         if self.flag is None or self.pair is None or not plain or kind_of(self.flag.name) is not FindingKind.RACE:
             return None
-        change = of_strong_accesses(Situation(self.execution, self.flow, self.pair))
+        asked = Situation(self.execution, self.flow, self.pair)
+        change = of_strong_accesses(asked) if all(map(asked.may_be_strong, self.pair)) else None
         return change if change is not None and self.ends([change]) else None
-
-    def _may_be_strong(self, event: int) -> bool:
-        """True if the instruction of an event has a word for its semantics; ldmatrix has none."""
-        frame = self.execution.frame
-        instruction = frame.instruction_of(self.execution.events[event])
-        if instruction is None:
-            return False
-        return any(slot.name == "sem" for slot in read_instruction(instruction, frame.lowered.test).row.slots)
 
     def _by_a_pair(self) -> Diagnosis | None:
         """The changes that order a race or hazard of the execution, if they forbid the outcome as well."""

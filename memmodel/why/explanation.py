@@ -58,7 +58,9 @@ def explanation(
     meant = test.finding is None and not any(
         obstacle.reason is Reason.NO_SYNCHRONIZATION for story in stories if story for obstacle in story.obstacles
     )
-    stories += [finding_story(model, finding, rules.get(finding.flag, ""), meant=meant) for finding in findings]
+    stories += [
+        finding_story(model, finding, rules.get(finding.flag, ""), meant=meant, shown=shown) for finding in findings
+    ]
     hang, never = answer.hang, why_never(lowered, model, answer, options)
     path = test.source.name if test.source else ""
     return Explanation(

@@ -18,7 +18,8 @@ from memmodel.ptx.vocabulary import Sem
 from memmodel.why.apart import Apart, apart, hand_over, misplaced
 from memmodel.why.changes.situation import Change, is_submit
 from memmodel.why.flow import Flow
-from memmodel.why.phases import over_before
+from memmodel.why.phases import expected_late, over_before
+from memmodel.why.proxy_fences import ProxyFences
 from memmodel.why.records import At, Obstacle, Reason
 
 
@@ -36,6 +37,7 @@ class Sentences:
         self.flow = flow
         self.ends = ends
         self.po = execution.relation("po")
+        self.fences = ProxyFences(execution, flow, ends)
 
     def ref(self, event: int) -> str:
         return str(at(self.shown[event]))
@@ -45,6 +47,8 @@ class Sentences:
         reason = change.reason
         if reason is Reason.NO_PROXY_FENCE:
             return self._proxy_fence(change)
+        if reason is Reason.NO_ALIAS_FENCE:
+            return self._alias_fence(change)
         if reason is Reason.RELAXED and change.alteration.fields:
             return self._semantics(change)
         if reason is Reason.SCOPES:
@@ -127,10 +131,12 @@ class Sentences:
                 text = f"{after} waits for a phase that is over before {prior}: {self._line(over)} has waited for it"
                 return text, f"a wait for the phase of {self._line(change.at)} after {self._line(change.other)}"
             case Reason.BYTES:
-                return (
-                    f"the phase that {after} waits for is over without {prior}",
-                    "expect_tx with the bytes of all copies",
-                )
+                text = f"the phase that {after} waits for is over without {prior}"
+                expected = None if change.other is None else expected_late(self.execution, change.other)
+                if expected is None:
+                    return text, "expect_tx with the bytes of all copies"
+                expects, arrives = (self._line(event) for event in expected)
+                return f"{text}: {expects} comes after {arrives}, which ends it", f"{expects} before {arrives}"
             case Reason.COUNT:
                 return f"the phase that {after} waits for is over without {prior}", "the count of all arrivals"
             case Reason.NO_FENCE_SC if change.alteration.fields:
@@ -306,20 +312,35 @@ class Sentences:
         if self._in_no_group(issue, waits[0]):
             wait = self._line(waits[0])
             return f"; {wait} waits for groups, and no commit_group has put it into one", f"commit_group before {wait}"
-        of_reads = any(row >> waits[0] & 1 for row in completes)
-        why = "covers reads of sources only" if of_reads else "covers none of its groups"
-        return f"; {self._line(waits[0])} {why}", ""
+        return f"; {self._line(waits[0])} {self._leaves(event, waits[0])}", ""
+
+    def _leaves(self, event: int, wait: int) -> str:
+        """Why a wait for groups does not cover an access that was put into one."""
+        op = self._waiting(wait)
+        if op is not None and op.sources_only and self.execution.set("W") >> event & 1:
+            return "covers reads of sources only"
+        if any(row >> wait & 1 for row in self.execution.relation("compl")):
+            return "waits for older groups only, and leaves this one pending"
+        return "covers none of its groups"
+
+    def _waiting(self, wait: int) -> WaitForGroups | None:
+        """The operation of a wait for groups."""
+        record = self.execution.frame.record_of(self.execution.events[wait])
+        if record is None:
+            return None
+        op = self.execution.frame.lowered.programs[record.name.thread].steps[record.name.step].op
+        return op if isinstance(op, WaitForGroups) else None
 
     def _in_no_group(self, issue: int, wait: int) -> bool:
         """True if a wait is for groups, and the thread commits none between an asynchronous instruction and it."""
         records = [self.execution.frame.record_of(self.execution.events[event]) for event in (issue, wait)]
-        if records[0] is None or records[1] is None:
+        waiting = self._waiting(wait)
+        if records[0] is None or records[1] is None or waiting is None or waiting.pending is None:
             return False
         first, last = records[0].name, records[1].name
-        steps = self.execution.frame.lowered.programs[first.thread].steps
-        waiting = steps[last.step].op
-        if not isinstance(waiting, WaitForGroups) or waiting.pending is None or last.step < first.step:
+        if last.step < first.step:
             return False
+        steps = self.execution.frame.lowered.programs[first.thread].steps
         ops = [step.op for step in steps[first.step : last.step]]
         return not any(isinstance(op, CommitGroup) and op.track is waiting.track for op in ops)
 
@@ -408,50 +429,26 @@ class Sentences:
             place = self.execution.events[number].point.place
             wanted = self.execution.events[change.at].point.place
             apart = place is not None and wanted is not None and place.cta_id != wanted.cta_id
-            if apart and self._on_the_way(number):
+            if apart and self.fences.on_the_way(number):
                 text = f"{self.ref(number)} is executed in another CTA than the access through the proxy"
                 return Obstacle(Reason.PROXY_FENCE_CTA, text, repair, self._places(number, change.at))
-        for number in others:
-            if not self._on_the_way(number) and self._wrong_side(number) and not self._serves_others(number):
-                text = f"{self.ref(number)} is not between the two accesses"
-                return Obstacle(Reason.PROXY_FENCE_SIDE, text, repair, self._places(number, change.at))
+        beside = self.fences.beside_the_way(others)
+        if beside is not None:
+            text = f"{self.ref(beside)} is not between the two accesses"
+            return Obstacle(Reason.PROXY_FENCE_SIDE, text, repair, self._places(beside, change.at))
         name = proxy.value if proxy is not None else "alias"
         half = "" if inserted.label.half is None else f" ({inserted.label.half.value} half)"
         text = f"the path goes between the generic and the {name} proxy without {change.words}{half}"
-        other = next((n for n in self._proxy_fences() if n not in others and self._on_the_way(n)), None)
+        other = next((n for n in self.fences.all() if n not in others and self.fences.on_the_way(n)), None)
         if other is not None and inserted.label.half is None:
             text += f"; {self.ref(other)} is for another proxy"
         return Obstacle(Reason.NO_PROXY_FENCE, text, repair + half, self._places(change.at))
 
-    def _proxy_fences(self) -> list[int]:
-        return [n for n, event in enumerate(self.execution.events) if isinstance(event.label, ProxyFence)]
-
-    def _on_the_way(self, event: int) -> bool:
-        if self.ends is None:
-            return False
-        return any(self._after(a, event) and self.flow.leads(event, b) for a, b in (self.ends, self.ends[::-1]))
-
-    def _after(self, access: int, event: int) -> bool:
-        """True if an event is ordered after an access; for an asynchronous access, after its completion."""
-        if not self.flow.is_async(access):
-            return self.flow.leads(access, event)
-        ends = bits(self.execution.relation("compl")[access])
-        return any(self.flow.leads(end, event) for end in ends)
-
-    def _serves_others(self, event: int) -> bool:
-        """True if a proxy fence lies between two other accesses of the same place through different proxies."""
-        events, ends = self.execution.events, set(self.ends or ())
-        labels = ((n, concrete.label) for n, concrete in enumerate(events) if concrete.point.cell is not None)
-        accesses = [(n, label.proxy) for n, label in labels if isinstance(label, Access)]
-        before = [access for access in accesses if self._after(access[0], event)]
-        return any(
-            events[a].point.cell == events[b].point.cell and proxy is not other and {a, b} != ends
-            for a, proxy in before
-            for b, other in accesses
-            if b not in ends and self.flow.leads(event, b)
-        )
-
-    def _wrong_side(self, event: int) -> bool:
-        """True if the event is in the thread of one of the two accesses."""
-        threads = {self.execution.events[end].point.thread for end in self.ends or ()}
-        return self.execution.events[event].point.thread in threads
+    def _alias_fence(self, change: Change) -> Obstacle:
+        text, repair = self._text_and_repair(change)
+        wanted = change.alteration.inserted[0].label
+        beside = self.fences.beside_the_way(n for n in self.fences.all() if self.execution.events[n].label == wanted)
+        if beside is None:
+            return Obstacle(Reason.NO_ALIAS_FENCE, text, repair, self._places(change.at))
+        text = f"{self.ref(beside)} is not between the two accesses, by two names of one location"
+        return Obstacle(Reason.PROXY_FENCE_SIDE, text, repair, self._places(beside, change.at))

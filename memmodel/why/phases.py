@@ -73,3 +73,17 @@ def came_early(execution: Execution, wait: int) -> bool:
         events[a].point.thread == events[b].point.thread and copied(execution, a) & copied(execution, b)
         for a, b in combinations(signals, 2)
     )
+
+
+def expected_late(execution: Execution, wait: int) -> tuple[int, int] | None:
+    """An expect_tx and the arrival of its thread before it that ends the phase that a wait sees; None without one."""
+    waited = execution.frame.record_of(execution.events[wait])
+    seen, order = execution.relation("mbarobs"), execution.relation("po")
+    arrivals = [n for n in bits(execution.set("ARRIVEON")) if seen[n] >> wait & 1]
+    for number, event in enumerate(execution.events):
+        use = execution.frame.record_of(event)
+        if isinstance(use, ObjectRecord) and isinstance(waited, ObjectRecord) and use.object == waited.object:
+            arrival = next((n for n in reversed(arrivals) if order[n] >> number & 1), None)
+            if use.action is Action.EXPECT_TX and arrival is not None:
+                return number, arrival
+    return None

@@ -10,7 +10,7 @@ from dataclasses import replace
 from operator import attrgetter
 
 from memmodel.answer import Finding, Witness
-from memmodel.base.labels import Access, Barrier, GroupWait, Half, Label, Mbarrier, Signal
+from memmodel.base.labels import Access, Allocates, Barrier, GroupWait, Half, Label, Mbarrier, Signal
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
 from memmodel.errors import BudgetSpent
@@ -29,15 +29,18 @@ def outcome_story(model: Model, witness: Witness) -> Story | None:
     execution = execution_of(witness)
     if execution is None or witness.evaluated is None:
         return None
-    known, end = witness.evaluated.known, witness.registers
-    diagnosing = Diagnosing(model, execution, witness.evaluated.ranks, None, None, known, end=end)
+    diagnosing = _about_outcome(model, witness, execution)
     return limited(lambda: _story("outcome", witness, diagnosing, diagnosing.diagnosis(), None, ""), None)
 
 
-def finding_story(model: Model, finding: Finding, rule: str, *, meant: bool = False) -> Story | None:
+def finding_story(
+    model: Model, finding: Finding, rule: str, *, meant: bool = False, shown: Witness | None = None
+) -> Story | None:
     """Why a flag is raised. None for a hang, and for a witness that has left its process.
 
     `meant`: the outcome that is asked about does not come from a race, so that the accesses may be meant to meet.
+    `shown`: the execution that shows the outcome. If it is that of the finding, a reason for the outcome that is one
+    for the finding as well is named: it says which of the two accesses is to come first.
     """
     witness, first, second = finding.witness, finding.first, finding.second
     execution = execution_of(witness)
@@ -52,9 +55,20 @@ def finding_story(model: Model, finding: Finding, rule: str, *, meant: bool = Fa
     pair = (first.uid, second.uid)
     diagnosing = Diagnosing(model, execution, witness.evaluated.ranks, flag, pair, witness.evaluated.known)
     rule_text = finding.rule or rule
-    return limited(
-        lambda: _story(finding.flag, witness, diagnosing, diagnosing.diagnosis(), pair, rule_text, meant=meant), None
-    )
+
+    def told() -> Story:
+        diagnosis = diagnosing.diagnosis()
+        if shown is not None and shown == witness:
+            diagnosis = diagnosing.as_that_of(_about_outcome(model, shown, execution).diagnosis()) or diagnosis
+        return _story(finding.flag, witness, diagnosing, diagnosis, pair, rule_text, meant=meant)
+
+    return limited(told, None)
+
+
+def _about_outcome(model: Model, witness: Witness, execution: Execution) -> Diagnosing:
+    assert witness.evaluated is not None
+    known, end = witness.evaluated.known, witness.registers
+    return Diagnosing(model, execution, witness.evaluated.ranks, None, None, known, end=end)
 
 
 def execution_of(witness: Witness) -> Execution | None:
@@ -87,7 +101,9 @@ def _story(
     obstacles = tuple(replace(obstacle, shared=len(each) > 1) for obstacle in each)
     values = Values(diagnosing.model, diagnosing.execution, diagnosing.ranks)
     steps = Path(witness, diagnosis.changes, values, sentences.sides).steps(_order(diagnosis.chain))
-    return Story(about, first, second, _gone(about, obstacles), steps, diagnosis.axiom, rule, witness)
+    begins = ends is not None and isinstance(diagnosing.execution.events[ends[0]].label, Allocates)
+    obstacles = obstacles if begins else _gone(about, obstacles)
+    return Story(about, first, second, obstacles, steps, diagnosis.axiom, rule, witness)
 
 
 def _nothing(execution: Execution, pair: tuple[int, int] | None, rule: str) -> tuple[Reason, str]:

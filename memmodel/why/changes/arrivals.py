@@ -39,6 +39,10 @@ def of_phases(asked: Situation) -> Iterator[Change]:
 
 
 def _earlier(asked: Situation, update: int, wait: int, seen: Rows) -> list[int]:
-    """What a wait has seen of the thread of an update."""
-    thread = asked.events[update].point.thread
-    return [n for n, row in enumerate(seen) if row >> wait & 1 and asked.events[n].point.thread == thread]
+    """What a wait has seen of what the thread of an update did before it."""
+    thread, at = asked.events[update].point.thread, asked.flow.in_po(update)
+    return [
+        n
+        for n, row in enumerate(seen)
+        if row >> wait & 1 and asked.events[n].point.thread == thread and asked.po[asked.flow.in_po(n)] >> at & 1
+    ]

@@ -19,8 +19,8 @@ _FEW = 40
 def of_labels(asked: Situation) -> Iterator[Change]:
     """Semantics and scopes of what meets in links and of the fences around; restricted fences that are not."""
     for link in asked.links:
-        if asked.data and asked.pair is not None and {link.first, link.second} == set(asked.pair):
-            continue
+        if asked.data and asked.pair is not None and {link.first, link.second} & set(asked.pair):
+            continue  # data hands nothing over
         yield from _ends(asked, link)
         yield from _memory_fences(asked, link)
     for number, event in enumerate(asked.events):
@@ -39,6 +39,8 @@ def _ends(asked: Situation, link: Between) -> Iterator[Change]:
     for event, other, wanted in ((link.first, link.second, Sem.RELEASE), (link.second, link.first, Sem.ACQUIRE)):
         label = asked.events[event].label
         if isinstance(label, Signal) or (isinstance(label, Access) and label.asynchronous):
+            continue
+        if isinstance(label, Access) and label.sem is Sem.WEAK and not asked.may_be_strong(event):
             continue
         if isinstance(label, Access) and label.rmw and label.family is Family.RED and label.side is Side.READ:
             halves = [n for n in range(asked.count) if asked.are_halves(event, n)]

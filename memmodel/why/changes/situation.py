@@ -12,6 +12,7 @@ from functools import cached_property
 from memmodel.base.labels import Access, Label, Mark, Marker
 from memmodel.base.rows import Rows, bits
 from memmodel.concrete.execution import ConcreteEvent, Execution
+from memmodel.isa.lower import read_instruction
 from memmodel.ptx.vocabulary import Scope, Space
 from memmodel.why.alter import Alteration, Inserted
 from memmodel.why.flow import Between, Flow
@@ -83,6 +84,14 @@ class Situation:
         """True of the read and the write of one operation."""
         point, other_point = self.events[event].point, self.events[other].point
         return point.operation == other_point.operation and point.operation is not None
+
+    def may_be_strong(self, event: int) -> bool:
+        """True if the instruction of an event has a word for its semantics; ldmatrix and tcgen05.alloc have none."""
+        frame = self.execution.frame
+        instruction = frame.instruction_of(self.events[event])
+        if instruction is None:
+            return False
+        return any(slot.name == "sem" for slot in read_instruction(instruction, frame.lowered.test).row.slots)
 
     def field(
         self, reason: Reason, event: int, other: int | None, words: str, tier: int = 1, **fields: object

@@ -1,0 +1,107 @@
+"""The reason names what is there and does not do: a wait for other groups, a fence, an arrival, an expect_tx."""
+
+from __future__ import annotations
+
+import pytest
+
+from memmodel import api
+from memmodel.why.records import Reason
+
+FLAG = "SPIN:\n    ld.acquire.gpu.global.u32 %f, [f];\n    setp.eq.u32 %p, %f, 0;\n    @%p bra SPIN;"
+WAIT = "WAIT:\n    mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;\n    @!%p bra WAIT;"
+BAR = ".shared .align 8 .b64 bar = mbarrier(1);"
+
+NAMED = {
+    "group-left-pending": (
+        ".global .align 16 .u32 g[8] = {1, 0, 0, 0, 2};\n.shared .align 16 .u32 s[8];",
+        "cp.async.cg.shared.global [s], [g], 16; cp.async.commit_group; "
+        "cp.async.cg.shared.global [s+16], [g+16], 16; cp.async.commit_group; cp.async.wait_group 1; bar.sync 0;",
+        "bar.sync 0; ld.shared.u32 %r, [s+16];",
+        Reason.NOT_WAITED,
+        "waits for older groups only, and leaves this one pending",
+    ),
+    "alias-fence-too-early": (
+        ".global .u32 x;\ny aliases x;\n.global .u32 f;",
+        "st.global.u32 [y], 1; st.release.gpu.global.u32 [f], 1;",
+        f"fence.proxy.alias; {FLAG} ld.global.u32 %r, [x];",
+        Reason.PROXY_FENCE_SIDE,
+        "c: fence.proxy.alias",
+    ),
+    "arrives-before-its-store": (
+        f".shared .u32 y;\n{BAR}",
+        "mbarrier.arrive.shared::cta.b64 _, [bar]; st.shared.u32 [y], 2;",
+        f"{WAIT} mbarrier.arrive.shared::cta.b64 _, [bar];\n{WAIT.replace('WAIT', 'NEXT').replace('0;', '1;')} "
+        "ld.shared.u32 %r, [y];",
+        Reason.NO_SYNCHRONIZATION,
+        "stands before b",
+    ),
+    "expects-behind-its-arrival": (
+        f".global .align 16 .u32 g[4] = {{6}};\n.shared .align 16 .u32 s[4];\n{BAR}",
+        "mbarrier.arrive.shared::cta.b64 _, [bar]; mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], 16; "
+        "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [bar];",
+        f"{WAIT} ld.shared.u32 %r, [s];",
+        Reason.BYTES,
+        "b (P, line 5) comes after a (P, line 5), which ends it",
+    ),
+}
+"""Variables, two threads of which the second should read what the first writes, the reason, and what it names."""
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_what_is_there_and_does_not_do_is_named(name: str) -> None:
+    variables, first, second, reason, text = NAMED[name]
+    test = f"PTX t\n{variables}\nthread P @ cta 0 {{ {first} }}\nthread Q @ cta 0 {{\n{second} }}\nexists (Q:r == 0)\n"
+    (obstacle,) = api.explain(test).stories[0].obstacles
+    assert obstacle.reason is reason and text in obstacle.text
+
+
+NO_EMPTY = """PTX empty
+.shared .u32 buf = 0;
+thread P @ cta 0 { st.shared.u32 [buf], 1; bar.arrive 1, 64; st.shared.u32 [buf], 2; bar.arrive 2, 64; }
+thread C @ cta 0 { bar.sync 1, 64; ld.shared.u32 %r0, [buf]; bar.sync 2, 64; }
+exists (C:r0 == 2)
+"""
+
+
+def test_a_race_is_about_the_order_that_forbids_the_outcome() -> None:
+    outcome, race = api.explain(NO_EMPTY).stories
+    assert race.about == "data-race" and race.obstacles == outcome.obstacles
+    assert race.obstacles[0].reason is Reason.NO_SYNCHRONIZATION and race.first == outcome.first
+
+
+TWO_REDUCTIONS = """PTX hist
+.shared .u32 n @ cta 1 = 0;
+.shared .align 8 .b64 bar @ cta 1 = mbarrier(1);
+thread A @ cta 0, cluster 0 {
+    red.async.relaxed.cluster.mbarrier::complete_tx::bytes.shared::cluster.add.u32 [n@cta1], 1, [bar@cta1];
+    red.async.relaxed.cluster.mbarrier::complete_tx::bytes.shared::cluster.add.u32 [n@cta1], 1, [bar@cta1];
+}
+thread B @ cta 1, cluster 0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 4;
+WAIT:
+    mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p, [bar], 0;
+    @!%p bra WAIT;
+    ld.shared::cta.u32 %r0, [n];
+}
+~exists (B:r0 != 2)
+"""
+
+NOT_YET = """PTX alloc
+.shared .align 4 .b32 slot = 0;
+.tensor .b32 t[1];
+thread A @ cta 0 { tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 32; bar.sync 1; }
+thread B @ cta 0 {
+    ld.shared.b32 %ta, [slot];
+    mov.u32 %v, 1;
+    tcgen05.st.sync.aligned.32x32b.x1.b32 [%ta], {%v};
+    tcgen05.wait::st.sync.aligned;
+    bar.sync 1;
+}
+~exists undefined
+"""
+
+
+@pytest.mark.parametrize(("text", "reason"), [(TWO_REDUCTIONS, Reason.BYTES), (NOT_YET, Reason.NO_SYNCHRONIZATION)])
+def test_what_races_is_not_to_be_made_a_flag(text: str, reason: Reason) -> None:
+    stories = [story for story in api.explain(text).stories if story.second is not None and story.second != story.first]
+    assert len(stories) > 1 and {obstacle.reason for story in stories for obstacle in story.obstacles} == {reason}
