@@ -32,11 +32,10 @@ from memmodel.concrete.execution import Execution
 from memmodel.concrete.records import End
 from memmodel.litmus.constants import instructions
 from memmodel.program.lowered import LoweredTest
-from memmodel.program.ops import Assign, Emit
+from memmodel.program.ops import Assign, AtBarrier, Emit, IssueAsync, OnObject, Op, Read, WaitForGroups, Write
 from memmodel.program.uses import is_hidden
 from memmodel.ptx.vocabulary import Sem, Space, Window
 from memmodel.repair.edits import Edit, about_numbers, apply
-from memmodel.repair.insertion.gaps import visible
 from memmodel.repair.judge import TextCounterexample
 from memmodel.why.alter import Alteration, Inserted, alter, combined, with_order
 from memmodel.why.diagnose import fence_orders
@@ -54,6 +53,9 @@ MOST_CHOICES = 16
 SC = Sem.SC
 OBSERVED = ("po", "rf", "co", "iss", "compl", "mbarseen", "mbarfr", "syncbar", "sync_fence")
 """Relations that lead from what happens first to what happens later."""
+
+RECORDED = (Read, Write, Emit, AtBarrier, WaitForGroups, OnObject, IssueAsync)
+"""Operations that leave a record where they are reached, but for a write that is not made."""
 
 LABELS = (Access, Barrier, Fence, Issue, Mark, Mbarrier, ProxyFence, Signal)
 
@@ -350,12 +352,17 @@ def _never_at(execution: Execution, place: tuple[object, ...]) -> bool:
     waits = trace.ending.end is End.WAITS and program.steps[trace.ending.step].index != at
     if at >= len(items):
         return waits and at == len(items)
-    if items[at].guard is not None or not visible(frame.lowered, thread, at):
+    if items[at].guard is not None or not any(map(_is_recorded, program.ops(at))):
         return False
     steps = (record.name.step for record in trace.records)
     return (waits or trace.ending.end is End.REACHED) and all(
         step >= len(program.steps) or program.steps[step].index != at for step in steps
     )
+
+
+def _is_recorded(op: Op) -> bool:
+    """True of an operation that leaves a record whenever it is reached."""
+    return isinstance(op, RECORDED) and not (isinstance(op, Write) and op.when is not None)
 
 
 def survives(counterexample: TextCounterexample, execution: Execution) -> bool:

@@ -86,7 +86,8 @@ class Costs:
         if head == "fence.proxy.async":
             return self.space_proxy_fence if "space" in words else self.proxy_fence
         if head.startswith("fence.proxy"):
-            return self.proxy_fence * self.semantics.get(words.get("sem", "acq_rel"), 1.0)
+            reached = self.scopes[words["scope"]] * self.semantics["relaxed"] if "scope" in words else 0.0
+            return self.proxy_fence * self.semantics.get(words.get("sem", "acq_rel"), 1.0) + reached
         if head.startswith("tcgen05.fence"):
             return self.tcgen05_fence
         if head == "membar":

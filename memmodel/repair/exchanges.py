@@ -56,8 +56,9 @@ def alike(lowered: LoweredTest, numbers: Iterable[Edit]) -> list[Edit]:
             groups.setdefault((thread, item.mnemonic, *change), []).append(edit)
             if bodies.count(bodies[thread]) > 1:
                 groups.setdefault((bodies[thread], item.mnemonic, *change), []).append(edit)
-            if item.parts[0] in BARRIERS:
-                barrier = f"barrier {item.operands[0].span.text if item.operands[0].span else ''}"
+            named = item.operands[0].span
+            if item.parts[0] in BARRIERS and named is not None and edit.start != named.start:
+                barrier = f"barrier {named.text}"
                 groups.setdefault((BARRIERS, barrier, *change), []).append(edit)
     merged: dict[frozenset[Edit], Edit] = {}
     widest = sorted(groups.items(), key=lambda group: -len({edit.group[0] for edit in group[1]}))

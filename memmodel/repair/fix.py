@@ -187,13 +187,15 @@ def _fixed(
             lost = search.aim.lost
             search.judge = judging(name, models, options, lost=lost, queries=queries)
             search.quick_judge = looking_for(before.findings, name, models, options, lost)
-        wrong_flags = before.findings if search.aim.findings else frozenset[str]()
+        wrong_flags = before.findings - search.aim.stays
         search.glance = Glance(name, models, options, wrong_flags, outcomes=search.aim.outcomes, queries=queries)
         search.glance.begin(by_turns(search.counterexamples(before)))
         last = number == len(aims) - 1
         search.until = started + (seconds if last else seconds * FIRST_PART)
         try:
-            known = search.repairs(stronger, others, most)
+            still_hangs = HANG in search.aim.stays  # what waits, or has another number, might hang more often
+            offered = ([edit for edit in stronger if not search.risky(edit)], []) if still_hangs else (stronger, others)
+            known = search.repairs(*offered, most)
             known += with_halves(search, asked[0], known)
             if known and search.cheaper_untried:
                 reason = "; ".join(part for part in (reason, "not every cheaper change was tried") if part)
@@ -228,7 +230,7 @@ def _outcome_alone(search: RepairSearch, aims: list[Aim], glance: Glance) -> str
     what takes the outcome away without that. `aims`: the one that was reached, and those after it."""
     repair = min(search.known_repairs, key=cost, default=())
     rest = tuple(edit for edit in repair if not (makes_strong(edit) or repeats(edit)))
-    if len(aims) < 2 or aims[1].findings or not 0 < len(rest) < len(repair):
+    if len(aims) < 2 or aims[1].stays != search.before.findings or not 0 < len(rest) < len(repair):
         return ""
     search.aim, search.glance = aims[1], glance
     try:
@@ -314,8 +316,15 @@ def _aims(before: AnswersOfTest) -> Iterator[Aim]:
         yield Aim(
             lambda now: now.findings <= before.findings and kept(now, strict=True),
             lambda flags, observed: not flags <= before.findings or any(map(is_bad, observed)),
-            findings=False,
+            stays=before.findings,
             note=note,
+        )
+    if bad and HANG in before.findings and not (hangs or always):
+        yield Aim(
+            lambda now: now.findings <= {HANG} and kept(now, strict=True),
+            lambda flags, observed: not flags <= {HANG} or any(map(is_bad, observed)),
+            stays=frozenset((HANG,)),
+            note="no such change ends everything: what waits for ever in executions without the outcome still does",
         )
     if before.findings:
         note = "the findings end; no such change takes the outcome away" if bad else ""

@@ -180,7 +180,7 @@ def answers(edit: Edit, why: Set[Reason]) -> bool:
 WRONG_NUMBERS = {
     Reason.BYTES: ("expect_tx",),
     Reason.PARITY: ("parity",),
-    Reason.DEADLOCK: ("parity",),
+    Reason.DEADLOCK: ("parity", "bar"),
     Reason.COUNT: ("count", "bar", "arrive", "expect_tx", "wait_group", ""),
 }
 """What a number may be about that makes a thread wait for ever, by the reason."""

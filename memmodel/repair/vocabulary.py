@@ -18,8 +18,9 @@ from memmodel.program.ops import AtBarrier, CommitGroup, IssueAsync, OnObject, O
 from memmodel.ptx.operands import Imm, Mem
 from memmodel.repair.costs import STRONG_DATA, cost
 from memmodel.repair.edits import Edit, place, respelled
-from memmodel.repair.exchanges import alike, alike_waits, exchanges, waits_of_rounds
+from memmodel.repair.exchanges import BARRIERS, alike, alike_waits, exchanges, waits_of_rounds
 from memmodel.repair.insertion.arrivals import count_of
+from memmodel.repair.insertion.flips import flips
 from memmodel.repair.insertion.gaps import gaps, moved
 from memmodel.repair.insertion.lines import Lines, widths
 from memmodel.repair.spellings import is_fence, other_spaces, semantics, wider
@@ -73,21 +74,40 @@ def replacements(lowered: LoweredTest) -> list[Edit]:
     """Other parities, counts, byte counts, state spaces and tensor maps; fences in another place of their thread."""
     test = lowered.test
     sizes = _sizes(lowered)
+    names = _barriers_and_ranks(test)
     edits: list[Edit] = list(_declared(lowered))
     for number, thread in enumerate(test.threads):
         body = list(instructions(thread))
         for index, item in enumerate(body):
             at = (number, index)
-            edits += _numbers(thread, item, at, sizes)
+            edits += _numbers(thread, item, at, sizes, names)
             edits += _phases(thread, body, item, at)
             edits += _expected(thread, item, at, sizes)
             edits += _names(test, thread, item, at)
             if _movable(lowered, number, index):
                 edits += _moves(lowered, number, item, index)
-    return [*edits, *alike(lowered, edits), *exchanges(lowered)]
+    return [*edits, *alike(lowered, edits), *exchanges(lowered), *flips(lowered)]
 
 
-def _numbers(thread: Thread, item: Instruction, at: tuple[int, int], sizes: list[int]) -> Iterator[Edit]:
+def _barriers_and_ranks(test: LitmusTest) -> dict[str, list[int]]:
+    """The numbers of the barriers that the test has, and of the CTAs in its clusters: by what is numbered."""
+    named = (_barrier(item) for thread in test.threads for item in instructions(thread))
+    ids = {barrier[1] for barrier in named if barrier is not None}
+    return {"barrier": sorted(ids), "rank": sorted({thread.place.cta for thread in test.threads})}
+
+
+def _barrier(item: Instruction) -> tuple[int, int] | None:
+    """Which operand of an instruction says at which barrier of the CTA it is, and the number of that barrier."""
+    if item.parts[0] not in BARRIERS or "cluster" in item.parts or "warp" in item.parts:
+        return None
+    number = 1 if "red" in item.parts else 0
+    operand = item.operands[number] if number < len(item.operands) else None
+    return (number, operand.value) if isinstance(operand, Imm) else None
+
+
+def _numbers(
+    thread: Thread, item: Instruction, at: tuple[int, int], sizes: list[int], names: dict[str, list[int]]
+) -> Iterator[Edit]:
     head = item.mnemonic
     for number, operand in enumerate(item.operands):
         if not isinstance(operand, Imm) or operand.span is None:
@@ -96,6 +116,10 @@ def _numbers(thread: Thread, item: Instruction, at: tuple[int, int], sizes: list
         others: list[int] = []
         if "wait" in head and "parity" in head and value in (0, 1):
             others = [1 - value]
+        elif (number, value) == _barrier(item):
+            others = [other for other in names["barrier"] if other != value]
+        elif head.startswith("mapa") and number == 2:
+            others = [rank for rank in names["rank"] if rank != value]
         elif "wait_group" in head and value > 0:
             others = list(range(value))
         elif head.startswith("mbarrier.") and ("expect_tx" in head or "complete_tx" in head):
@@ -189,6 +213,11 @@ def _names(test: LitmusTest, thread: Thread, item: Instruction, at: tuple[int, i
                 yield Edit(start, end, f"[{variable.name}]", what, NUMBER, (*at, "name"))
     if item.mnemonic.startswith("mbarrier.arrive") and "drop" not in item.mnemonic:
         mnemonic = item.mnemonic.replace("arrive", "arrive_drop", 1)
+        yield respelled(thread, item, mnemonic, NUMBER, (*at, "number"))
+    if item.mnemonic.startswith("cp.async.mbarrier.arrive"):
+        mnemonic = item.mnemonic.replace("arrive.noinc", "arrive", 1)
+        if mnemonic == item.mnemonic:
+            mnemonic = item.mnemonic.replace("arrive", "arrive.noinc", 1)
         yield respelled(thread, item, mnemonic, NUMBER, (*at, "number"))
     if item.parts[0] == "red" and "async" not in item.parts:
         mnemonic = "atom" + item.mnemonic.removeprefix("red")

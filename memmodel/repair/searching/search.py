@@ -119,7 +119,7 @@ class RepairSearch(Trials):
                     self._blind([edit for edit in reached if self.risky(edit)], most)
             else:
                 self._sets(offered, why, most, predictable=False)
-        if not self.known_repairs and self.aim.outcomes and self.aim.findings:
+        if not self.known_repairs and self.aim.outcomes and not self.aim.stays:
             self._singles(self.accesses, set(), why, most)
         self.known_repairs.sort(key=cost)
         return self.known_repairs

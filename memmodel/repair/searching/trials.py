@@ -31,14 +31,14 @@ from memmodel.why.story import execution_of
 class Aim:
     """What a repair has to reach. `lost`: whether what some models say shows that it does not.
 
-    `outcomes`, `findings`: whether an outcome, or a finding of the test, is wrong under this aim. `note`: what a repair
+    `outcomes`: whether an outcome is wrong under this aim. `stays`: the findings that may stay. `note`: what a repair
     that reaches it leaves as it is.
     """
 
     reached: Callable[[AnswersOfTest], bool]
     lost: Lost
     outcomes: bool = True
-    findings: bool = True
+    stays: frozenset[str] = frozenset()
     note: str = ""
 
 
@@ -170,7 +170,7 @@ class Trials:
     def _counts(self, counterexample: TextCounterexample) -> bool:
         if counterexample.flag is None:
             return self.aim.outcomes
-        return self.aim.findings or self.is_new(counterexample)
+        return counterexample.flag not in self.aim.stays
 
     def is_new(self, counterexample: TextCounterexample) -> bool:
         """True if an execution shows a finding that the test did not have. No repair may have one."""

@@ -1,0 +1,153 @@
+"""What fix changes: the number of a barrier, a rank, .noinc, the parity of the next round; and what weaken narrows."""
+
+from __future__ import annotations
+
+import pytest
+
+from memmodel import api
+from memmodel.engine import Options
+from memmodel.repair.fix import fix
+from memmodel.repair.weaken import weaken
+
+MODELS = (api.load("ptx-9.4"),)
+
+TWO_NUMBERS = """PTX ids
+thread A @ cta 0 { bar.sync 1, 64; }
+thread B @ cta 0 { bar.sync 2, 64; }
+~exists hang
+"""
+RANK = """PTX rank
+.shared .align 8 .b64 bar = mbarrier(1);
+thread A @ cta 0, cluster 0 {
+    mov.u32 %b, bar;
+    mapa.shared::cluster.u32 %r, %b, 0;
+    mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r];
+}
+thread B @ cta 1, cluster 0 {
+WAIT:
+    mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p, [bar], 0;
+    @!%p bra WAIT;
+}
+~exists hang
+"""
+COUNTED_TWICE = """PTX noinc
+.global .u32 g;
+.shared .u32 s;
+.shared .align 8 .b64 bar = mbarrier(1);
+thread A @ cta 0 { cp.async.ca.shared.global [s], [g], 4; cp.async.mbarrier.arrive.shared::cta.b64 [bar]; }
+thread B @ cta 0 {
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;
+    @!%p bra WAIT;
+}
+~exists hang
+"""
+SAME_PARITY = """PTX flip
+.shared .u32 buf[2];
+.shared .align 8 .b64 full = mbarrier(1);
+thread P @ cta 0 {
+    st.shared.u32 [buf], 1;
+    mbarrier.arrive.shared::cta.b64 _, [full];
+    bar.sync 0;
+    st.shared.u32 [buf+4], 2;
+    mbarrier.arrive.shared::cta.b64 _, [full];
+}
+thread C @ cta 0 {
+    mov.u64 %a, buf;
+    mov.u32 %phase, 0;
+    mov.u32 %i, 0;
+LOOP:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [full], %phase;
+    @!%p bra LOOP;
+    setp.eq.u32 %first, %i, 0;
+    @%first bar.sync 0;
+    ld.shared.u32 %v, [%a];
+    add.u64 %a, %a, 4;
+    add.u32 %i, %i, 1;
+    setp.lt.u32 %q, %i, 2;
+    @%q bra LOOP;
+}
+~exists (C:v == 0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        (TWO_NUMBERS, "A, line 2: 1 -> 2 in bar.sync"),
+        (RANK, "A, line 5: 0 -> 1 in mapa.shared::cluster.u32"),
+        (COUNTED_TWICE, "A, line 5: cp.async.mbarrier.arrive.shared::cta.b64 -> cp.async.mbarrier.arrive.noinc"),
+        (SAME_PARITY, "C, line 24: xor.b32 %phase, %phase, 1, for the other parity in the next round, before bra"),
+    ],
+    ids=["barrier", "rank", "noinc", "parity"],
+)
+def test_the_number_that_is_wrong_is_changed(text: str, change: str) -> None:
+    first = fix("t", text, MODELS, Options(), most=1).repairs[0].changes
+    assert len(first) == 1 and first[0].what.startswith(change)
+
+
+MAY_HANG = """PTX token
+.global .u32 data;
+.global .u32 f;
+.global .u32 g;
+thread A @ cta 0 { st.global.u32 [data], 1; st.release.gpu.global.u32 [f], 1; }
+thread B @ cta 1 {
+    ld.relaxed.gpu.global.u32 %t, [f];
+    setp.eq.u32 %p, %t, 1;
+    @%p st.release.gpu.global.u32 [g], 1;
+}
+thread C @ cta 2 {
+SPIN:
+    ld.acquire.gpu.global.u32 %t, [g];
+    setp.eq.u32 %p, %t, 0;
+    @%p bra SPIN;
+    ld.global.u32 %r, [data];
+}
+~exists (C:r == 0)
+"""
+
+
+def test_order_is_repaired_beside_a_thread_that_may_wait_for_ever() -> None:
+    """B looks once, so C may wait for ever; what is wrong beside that has a repair that adds order alone."""
+    text = MAY_HANG.replace("ld.relaxed.gpu.global.u32 %t, [f]", "atom.relaxed.gpu.global.exch.b32 %t, [f], 0")
+    found = fix("t", text, MODELS, Options(), most=1)
+    assert "what waits for ever in executions without the outcome still does" in found.reason
+    assert "-> atom.acquire.gpu" in found.repairs[0].changes[0].what
+
+
+MAP = """PTX map
+.global .align 16 .u32 old[4] = {1};
+.global .align 16 .u32 new[4] = {2};
+.global .align 128 .b8 map[128] = tensormap(old);
+.global .u32 flag;
+.shared .align 16 .u32 s[4];
+.shared .align 8 .b64 bar = mbarrier(1);
+thread A @ cta 0 {
+    mov.u64 %a, new;
+    tensormap.replace.tile.global_address.global.b1024.b64 [map], %a;
+    fence.proxy.tensormap::generic.release.sys;
+    st.relaxed.gpu.global.u32 [flag], 1;
+}
+thread B @ cta 1 {
+SPIN:
+    ld.relaxed.gpu.global.u32 %f, [flag];
+    setp.eq.u32 %p, %f, 0;
+    @%p bra SPIN;
+    fence.proxy.tensormap::generic.acquire.sys [map], 128;
+    mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [bar], 16;
+    cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [s], [map, {0}], [bar];
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;
+    @!%p bra WAIT;
+    ld.shared.u32 %r, [s];
+}
+~exists (B:r == 1)
+"""
+
+
+def test_weaken_narrows_the_scope_of_half_a_proxy_fence() -> None:
+    what = [change.what for change in weaken("t", MAP, MODELS, Options()).changes]
+    assert all(
+        any(f"{half}.sys -> " in one and f"{half}.gpu" in one for one in what) for half in ("release", "acquire")
+    )
+    assert len(what) == 2
