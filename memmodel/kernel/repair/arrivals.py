@@ -8,7 +8,6 @@ as they do elsewhere, or by its distance from another one. Behind a matrix opera
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from memmodel.isa.rows.row import Effect
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.order.verdict import KernelFinding
 from memmodel.kernel.repair.lines import GUARD, MissingLine, Where
+from memmodel.kernel.repair.object_names import guarded, mapped, names_of
 from memmodel.kernel.repair.warps import executions
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.objects import AwaitedPhase
@@ -29,9 +29,6 @@ from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR, WAIT
 ACCESSES = (Effect.MEMORY, Effect.ASYNCHRONOUS)
 TRACKED = (MultiplyInTensorMemory, CopyToTensorMemory, ShiftTensorMemory)
 """What tcgen05.commit follows."""
-
-PLACE = re.compile(r"\[\s*([%\w$]+)\s*(?:\+\s*(-?\d+)\s*)?\]")
-"""Memory at a register or a variable, and how many bytes on."""
 
 
 def arrivals(kernel: JudgedKernel, finding: KernelFinding) -> Iterator[tuple[MissingLine, ...]]:
@@ -65,7 +62,8 @@ class _Lacking:
             guard = GUARD.match(place.span.text)
             remote = ctas.get(awaited.block.instance.owner or ()) != awaited.pending
             for line, price in self._arrives(awaited, place, others, remote=remote):
-                yield (MissingLine(f"{guard[0] if guard else ''}{line};", Where.SECOND, price, place, after=True),)
+                text = guarded(f"{line};", guard[0] if guard else "")
+                yield (MissingLine(text, Where.SECOND, price, place, after=True),)
 
     def _waiting(self, awaited: AwaitedPhase) -> set[int]:
         return {number for stuck in self.trace.stuck if stuck.awaits == awaited for number in stuck.threads}
@@ -88,21 +86,6 @@ class _Lacking:
         row = _effect(place) in ACCESSES and following not in ACCESSES
         return row or (_effect(place) is Effect.SYNCHRONIZES and "wait" not in place.kind)
 
-    def _names(self, awaited: AwaitedPhase, threads: Collection[int]) -> list[str]:
-        """How these threads may name the object: as instructions on it do, or on another one in the same memory, or by
-        the variable that it is in."""
-        names: dict[tuple[bool, str], None] = {}
-        for (block, first), steps in self.trace.objects.items():
-            for at, number in dict.fromkeys((step.event.at, step.event.thread) for step in steps):
-                named = PLACE.search(self.body[at].span.text)
-                if block is not awaited.block or named is None or self.body[at].words[0] != "mbarrier":
-                    continue
-                distance = int(named[2] or 0) + awaited.first - first
-                if distance == int(named[2] or 0) or number in threads:
-                    names[first != awaited.first, _operand(named[1], distance)] = None
-        variable = None if awaited.block.aligned is None else awaited.block.aligned.named(awaited.first)
-        return [*(name for _, name in sorted(names)), *([] if variable is None else [_operand(*variable)])]
-
     def _arrives(
         self, awaited: AwaitedPhase, place: PtxInstruction, threads: Collection[int], *, remote: bool
     ) -> Iterator[tuple[str, float]]:
@@ -110,15 +93,14 @@ class _Lacking:
         scope = "cluster" if remote else "cta"
         price = OTHER + SCOPE_COST[scope] * SEM_FACTOR["release"]
         expects, number = (".expect_tx", f", {-awaited.tx}") if awaited.tx < 0 else ("", "")
-        for name in self._names(awaited, threads):
+        names = names_of(self.body, self.trace, awaited.block, awaited.first, threads)
+        for line, name in mapped(self.body, names) if remote else ():
+            yield f"{line}mbarrier.arrive{expects}.release.{scope}.shared::{scope}.b64 _, {name}{number}", price
+        for name in names:
             for op in lowered(place).ops:
                 if isinstance(op, TRACKED):
                     yield f"tcgen05.commit.cta_group::{op.group}.mbarrier::arrive::one.shared::cluster.b64 {name}", WAIT
             yield f"mbarrier.arrive{expects}.release.{scope}.shared::{scope}.b64 _, {name}{number}", price
-
-
-def _operand(base: str, distance: int) -> str:
-    return f"[{base}+{distance}]" if distance else f"[{base}]"
 
 
 def _effect(instruction: PtxInstruction) -> Effect | None:

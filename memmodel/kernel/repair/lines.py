@@ -126,20 +126,24 @@ def _halves(first: FindingPlace, second: FindingPlace) -> Iterator[tuple[Missing
 def _ends(side: FindingPlace, entry: PtxFunction, places: tuple[Where, ...]) -> Iterator[tuple[MissingLine, ...]]:
     """Waits for the end of an asynchronous instruction."""
     words = side.instruction.words
-    texts: list[str] = []
+    head, texts = "", list[str]()
     if words[:2] == ("cp", "async") and "bulk" not in words:
-        texts = ["cp.async.wait_all;", *_texts(entry, ("cp", "async", "wait_group"))]
+        head, texts = "cp.async", ["cp.async.wait_all;", *_texts(entry, ("cp", "async", "wait_group"))]
     elif words[0] == "cp" and "bulk_group" in words:
         read = ".read" if side.what.startswith("reads") else ""
-        wait = f"cp.async.bulk.wait_group{read} 0;"
-        texts = [wait, f"cp.async.bulk.commit_group; {wait}"]
+        head, texts = "cp.async.bulk", [f"cp.async.bulk.wait_group{read} 0;"]
     elif words[0] == "tcgen05" and words[1:2] in (("ld",), ("st",)):
         texts = [f"tcgen05.wait::{words[1]}.sync.aligned;"]
     elif words[0] == "wgmma":
-        wait = "wgmma.wait_group.sync.aligned 0;"
-        texts = [wait, f"wgmma.commit_group.sync.aligned; {wait}"]
-    for text in texts:
-        yield from ((MissingLine(text, where, WAIT),) for where in places)
+        head, texts = "wgmma", ["wgmma.wait_group.sync.aligned 0;"]
+    commit = f"{head}.commit_group{'.sync.aligned' if head == 'wgmma' else ''};" if head else ""
+    priced = [(text, WAIT) for text in texts]
+    if commit and _texts(entry, (*head.split("."), "wait_group")):
+        priced = [(commit, OTHER), *priced]
+    if commit and head != "cp.async":
+        priced += [(f"{commit} {text}", WAIT + OTHER) for text in texts]
+    for text, price in priced:
+        yield from ((MissingLine(text, where, price),) for where in places)
 
 
 def _announced(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[MissingLine, ...]]:

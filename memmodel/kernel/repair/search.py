@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from time import monotonic
 
 from memmodel.answer import Budget
@@ -36,6 +37,9 @@ from memmodel.source import Source
 
 WIDTH = 60
 """At most this many changes are tried before the remaining findings are asked for others."""
+
+FEW = 12
+"""At most this many single changes are tried in place of a repair that has several."""
 
 IN_VAIN = 8
 """After a repair was found, stop after this many further changes in a row that fail."""
@@ -120,6 +124,7 @@ class KernelMender:
         except KeyboardInterrupt as signal:
             repairs.signal, repairs.complete = signal, False
         repairs.repairs.sort(key=lambda repair: (cost(repair.edits), repair.edits))
+        del repairs.repairs[self.most :]
         return repairs
 
     def _ignore(self, verdict: KernelVerdict) -> None:
@@ -136,7 +141,8 @@ class KernelMender:
         at: _State | None = _State((), kernel)
         while at is not None and repairs.complete and not repairs.repairs:
             at = self._better(at, kernel, repairs)
-        if repairs.best is not None and not repairs.repairs and repairs.complete:
+        several = all(len(repair.edits) > 1 for repair in repairs.repairs)
+        if repairs.best is not None and several and repairs.complete:
             self._alone(kernel, repairs)
 
     def _better(self, start: _State, whole: JudgedKernel, repairs: KernelRepairs) -> _State | None:
@@ -176,12 +182,13 @@ class KernelMender:
         return None if at is start else at
 
     def _alone(self, whole: JudgedKernel, repairs: KernelRepairs) -> None:
-        """Add the first change that ends all findings by itself, of those that were tried only on top of another."""
-        for change in candidates(whole, ())[:WIDTH]:
-            if change.edits in self._seen:
-                continue
+        """Add the first change that ends all findings by itself, of those that were tried only on top of another. Where
+        a repair is known, a few cheaper ones are tried."""
+        known = min((cost(repair.edits) for repair in repairs.repairs), default=inf)
+        alone = [change for change in candidates(whole, ())[:WIDTH] if change.edits not in self._seen]
+        for change in [change for change in alone if cost(change.edits) < known][: FEW if repairs.repairs else WIDTH]:
             if monotonic() > self._until:
-                repairs.complete = False
+                repairs.complete = bool(repairs.repairs)
                 return
             self._seen.add(change.edits)
             repairs.tried += 1

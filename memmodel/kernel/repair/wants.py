@@ -21,7 +21,9 @@ from memmodel.kernel.order.missing_order import synchronizes
 from memmodel.kernel.order.verdict import KernelFinding
 from memmodel.kernel.repair.arrivals import arrivals
 from memmodel.kernel.repair.edits import PtxEdit, PtxEdits, cost, disjoint, original
+from memmodel.kernel.repair.inits import inits
 from memmodel.kernel.repair.lines import MissingLine, Where, lines
+from memmodel.kernel.repair.waits import waits
 from memmodel.kernel.repair.warps import partial
 from memmodel.kernel.repair.words import Reworded, reworded, waiting_more
 from memmodel.ptx.module.syntax import PtxInstruction
@@ -78,7 +80,8 @@ def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, part
     alone = {Where.SECOND: tuple(_Spot(side.instruction, after=False) for side in finding.sides)}
     places = _places(run, finding) if run is not None and len(finding.sides) > 1 else alone
     missing = lines(finding, kernel.entry, prod(kernel.launch.cluster))
-    for group in (*missing, *(arrivals(kernel, finding) if finding.rule == HANG else ())):
+    more = (*arrivals(kernel, finding), *inits(kernel, finding)) if finding.rule == HANG else ()
+    for group in (*waits(kernel, finding), *missing, *more):
         spots = [
             (_Spot(line.at, after=line.after),) if line.at is not None else places.get(line.where, ()) for line in group
         ]

@@ -1,0 +1,101 @@
+"""`memmodel kernel --fix` puts in a wait for a phase, an init, a commit, and an arrival in another CTA."""
+
+import re
+from pathlib import Path
+
+import pytest
+from helpers.kernel.samples import HEAD, kernel_text, launch
+from helpers.patience import PATIENCE
+
+from memmodel import fix_kernel
+from memmodel.kernel.question.requests import LaunchWords
+
+LOADED = """
+@%p0 mbarrier.init.shared::cta.b64 [%r4], 1;
+bar.sync 0;
+@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 256;
+@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%d0], 256, [%r4];
+W: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r4], 0; @!%p1 bra W;
+ld.shared.u32 %r5, [%r3];
+add.u32 %r5, %r5, 1;
+st.shared.u32 [%r3], %r5;
+fence.proxy.async.shared::cta;
+bar.sync 0;
+@!%p0 bra DONE;
+cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r2], 256;
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group 0;
+DONE:
+"""
+
+WAIT = "mbarrier.try_wait.parity.acquire.{}.shared::cta.b64 %seen0, [%r4], 0; @!%seen0 bra SEEN_0 before ld.shared.u32"
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        (r"W: .*;", f".reg .pred %seen0; SEEN_0: {WAIT.format('cta')}"),
+        (r"@%p0 mbarrier\.init.*;", "@%first0 mbarrier.init.shared::cta.b64 [bar], 1 before bar.sync"),
+        (r"cp\.async\.bulk\.commit_group;", "cp.async.bulk.commit_group after cp.async.bulk.global"),
+    ],
+)
+def test_a_line_that_is_left_out_is_put_in(line: str, wanted: str, tmp_path: Path) -> None:
+    text = re.sub(line, "", LOADED, count=1)
+    assert text != LOADED
+    path = tmp_path / "k.ptx"
+    path.write_text(kernel_text(text))
+    (repair,) = fix_kernel(path, launch(), seconds=PATIENCE, most=1).repairs
+    assert len(repair.edits) == 1 and wanted in repair.edits[0].what
+
+
+EXCHANGE = f"""{HEAD}
+.visible .entry k(.param .u64 k_param_0)
+.reqnctapercluster 2
+{{
+.reg .pred %p<4>; .reg .b32 %r<16>;
+.shared .align 4 .b8 box[128];
+.shared .align 8 .b64 bar;
+mov.u32 %r1, %tid.x;
+mov.u32 %r2, %cluster_ctarank;
+mov.u32 %r3, box;
+mov.u32 %r4, bar;
+xor.b32 %r5, %r2, 1;
+setp.eq.u32 %p1, %r1, 0;
+@%p1 mbarrier.init.shared::cta.b64 [%r4], 32;
+barrier.cluster.arrive.release.aligned;
+barrier.cluster.wait.acquire.aligned;
+mapa.shared::cluster.u32 %r6, %r3, %r5;
+mapa.shared::cluster.u32 %r7, %r4, %r5;
+shl.b32 %r8, %r1, 2;
+add.u32 %r9, %r6, %r8;
+st.shared::cluster.u32 [%r9], %r1;
+mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r7];
+W: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r4], 0; @!%p2 bra W;
+add.u32 %r10, %r3, %r8;
+ld.shared.u32 %r11, [%r10];
+ret;
+}}
+"""
+"""The threads of two CTAs write to one another's memory."""
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        (r"W: .*;", WAIT.format("cluster")),
+        (r"@%p1 mbarrier\.init.*;", "mbarrier.init.shared::cta.b64 [bar], 32 before barrier.cluster.arrive"),
+        (r"mbarrier\.arrive.*;", "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r7] after st"),
+        (
+            r"mapa.shared::cluster.u32 %r7(.|\n)*?mbarrier\.arrive.*;",
+            "mapa.shared::cluster.u32 %peer0, %r4, %r5; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%pe",
+        ),
+    ],
+)
+def test_a_hand_over_to_another_cta_is_put_in(line: str, wanted: str, tmp_path: Path) -> None:
+    kept = "shl.b32 %r8, %r1, 2;\nadd.u32 %r9, %r6, %r8;\nst.shared::cluster.u32 [%r9], %r1;"
+    text = re.sub(line, kept if "mapa" in line else "", EXCHANGE, count=1)
+    path = tmp_path / "k.ptx"
+    path.write_text(text)
+    given = LaunchWords(grid=(2, 1, 1), block=(32, 1, 1))
+    (repair,) = fix_kernel(path, words=given, seconds=PATIENCE, most=1).repairs
+    assert len(repair.edits) == 1 and wanted in repair.edits[0].what
