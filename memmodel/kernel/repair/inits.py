@@ -1,8 +1,8 @@
 """The initialisation of an mbarrier object, where a kernel waits for one that is not initialised.
 
 In: a judged kernel, a finding that threads hang. Out: `MissingLine`s. Settled here: one thread of a CTA initialises,
-where others are initialised, or in front of the first barrier. The count is 1, or that of the threads of a CTA that
-arrive somewhere in the text.
+where others are initialised, or in front of the first barrier. The count is 1, or that of another object, or that of
+the threads of a CTA that arrive somewhere in the text.
 """
 
 from __future__ import annotations
@@ -40,14 +40,16 @@ def inits(kernel: JudgedKernel, finding: KernelFinding) -> Iterator[tuple[Missin
                     yield (MissingLine(lines, Where.SECOND, OTHER, place, after=after),)
 
 
-def _counts(trace: LaunchTrace, body: tuple[PtxInstruction, ...]) -> list[int]:
-    """The arrivals that a phase may have."""
+def _counts(trace: LaunchTrace, body: tuple[PtxInstruction, ...]) -> list[str]:
+    """The arrivals that a phase may have, as operands."""
+    others = [it.span.text.rpartition(",")[2].strip() for it in body if it.words[:2] == ("mbarrier", "init")]
     arrives = {it.number for it in body if it.words[:2] == ("mbarrier", "arrive")}
     threads: dict[int, Counter[object]] = {}
     for at, number in executions(trace):
         if at in arrives:
             threads.setdefault(at, Counter())[trace.threads[number].place.cta_id] += 1
-    return list(dict.fromkeys([1, *(count for ctas in threads.values() for count in ctas.values())]))
+    arrived = [str(count) for ctas in threads.values() for count in ctas.values()]
+    return list(dict.fromkeys(["1", *others, *arrived]))
 
 
 def _places(body: tuple[PtxInstruction, ...], line: str) -> Iterator[tuple[PtxInstruction, bool, str]]:

@@ -48,6 +48,24 @@ def test_a_line_that_is_left_out_is_put_in(line: str, wanted: str, tmp_path: Pat
     assert len(repair.edits) == 1 and wanted in repair.edits[0].what
 
 
+def test_an_object_may_have_the_count_of_another_one(tmp_path: Path) -> None:
+    """Nobody comes to arrive on it, so that no arrivals are there to be counted."""
+    body = """@%p0 mbarrier.init.shared::cta.b64 [%r4], 64;
+bar.sync 0;
+W: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r4+8], 1; @!%p1 bra W;
+mbarrier.arrive.shared::cta.b64 _, [%r4+8];
+mbarrier.arrive.shared::cta.b64 _, [%r4];
+V: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r4], 0; @!%p1 bra V;
+X: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r4+8], 0; @!%p1 bra X;
+"""
+    path = tmp_path / "k.ptx"
+    path.write_text(kernel_text(body))
+    (repair,) = fix_kernel(path, launch(), seconds=PATIENCE, most=1).repairs
+    assert [change.what for change in repair.edits] == [
+        "@%p0 mbarrier.init.shared::cta.b64 [bar+8], 64 after mbarrier.init.shared::cta.b64"
+    ]
+
+
 EXCHANGE = f"""{HEAD}
 .visible .entry k(.param .u64 k_param_0)
 .reqnctapercluster 2
