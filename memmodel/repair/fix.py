@@ -23,6 +23,7 @@ from memmodel.limits import available, sharing_budget
 from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import Edit, apply, diff
+from memmodel.repair.exchanging.other_objects import other_objects
 from memmodel.repair.glance import Glance
 from memmodel.repair.hints import broken_rules, by_turns, reasons, sufficient_changes
 from memmodel.repair.insertion.accesses import moved_accesses
@@ -244,7 +245,9 @@ def _outcome_alone(search: RepairSearch, aims: list[Aim], glance: Glance) -> str
 
 def _others(lowered: LoweredTest, before: AnswersOfTest) -> list[Edit]:
     """The changes that do not only add order."""
+    hangs = [counterexample for counterexample in before.counterexamples if counterexample.flag == HANG]
     edits = [*replacements(lowered), *meetings(lowered, by_turns(before.counterexamples)[:FIRST_MET])]
+    edits += other_objects(lowered, hangs)
     return [*edits, *arrivals(lowered)] if ARRIVE & reasons(before.counterexamples) else edits
 
 
@@ -304,7 +307,10 @@ def _aims(before: AnswersOfTest) -> Iterator[Aim]:
     hangs = any(
         observed.finding is None and observed.observation is Observation.VACUOUS for observed in before.observations
     )
-    always = any(observed.observation is Observation.ALWAYS for observed in bad)
+    always = any(
+        observed.observation is Observation.ALWAYS and observed.quantifier is not Quantifier.NOT_EXISTS
+        for observed in bad
+    )
     findings = ", ".join(sorted(before.findings))
     if not (hangs or always):  # of a test that only hangs no outcome is known to be bad
         yield Aim(

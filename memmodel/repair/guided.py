@@ -17,7 +17,7 @@ from memmodel.litmus.constants import instructions
 from memmodel.ptx.vocabulary import Sem
 from memmodel.repair.carry import Carry, shifted
 from memmodel.repair.edits import Edit, about_numbers
-from memmodel.repair.exchanges import ALIKE, THREADS
+from memmodel.repair.exchanging.exchanges import ALIKE, THREADS
 from memmodel.repair.hints import answers, kind
 from memmodel.repair.insertion.rereads import repeated
 from memmodel.repair.judge import TextCounterexample

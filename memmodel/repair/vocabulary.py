@@ -18,7 +18,7 @@ from memmodel.program.ops import AtBarrier, CommitGroup, IssueAsync, OnObject, O
 from memmodel.ptx.operands import Imm, Mem
 from memmodel.repair.costs import STRONG_DATA, cost
 from memmodel.repair.edits import Edit, place, respelled
-from memmodel.repair.exchanges import BARRIERS, alike, alike_waits, exchanges, waits_of_rounds
+from memmodel.repair.exchanging.exchanges import BARRIERS, alike, alike_waits, exchanges, waits_of_rounds
 from memmodel.repair.insertion.arrivals import count_of
 from memmodel.repair.insertion.flips import flips
 from memmodel.repair.insertion.gaps import gaps, moved

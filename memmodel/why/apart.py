@@ -193,17 +193,22 @@ class _WrongPlaces:
 
     def _orders_others(self, event: int) -> bool:
         """True if what stands at an event orders other accesses: of a barrier that the thread arrives at and waits for
-        at once, to any place, otherwise to the place of the two."""
+        at once, to any place, otherwise others than the two to their place, by way of the links that it makes."""
         instruction = self._instruction(event)
         halves = [n for n in range(self.flow.count) if self._instruction(n) == instruction]
         accesses = {
             number: other.point.cell
             for number, other in enumerate(self.execution.events)
             if self.flow.thread(number) is not None and self.flow.is_memory(number)
-            if len(halves) > 1 or other.point.cell in self.places
+            if len(halves) > 1
+            or (other.point.cell in self.places and self.flow.in_po(number) not in (self.first, self.second))
         }
-        before = [access for access in accesses if any(self.flow.leads(access, half) for half in halves)]
-        later = [access for access in accesses if any(self.flow.leads(half, access) for half in halves)]
+        told = [link.second for link in self.links if link.first == event]
+        heard = [link.first for link in self.links if link.second == event]
+        sources = heard if heard and not told and len(halves) == 1 else halves
+        targets = told if told and not heard and len(halves) == 1 else halves
+        before = [access for access in accesses if any(self.flow.leads(access, source) for source in sources)]
+        later = [access for access in accesses if any(self.flow.leads(target, access) for target in targets)]
         written = self.execution.set("W")
         return any(
             (written >> a | written >> b) & 1 and self.flow.thread(a) != self.flow.thread(b)

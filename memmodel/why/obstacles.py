@@ -104,7 +104,7 @@ class Sentences:
             case Reason.PROXY_FENCE_SPACE:
                 return self._space(change, prior)
             case Reason.NOT_WAITED:
-                late, repair = self._too_little(change.at)
+                late, repair = self._too_late(change) or self._too_little(change.at)
                 repair = repair or f"a wait for its end before {self._line(change.other)}"
                 return f"{prior} may not be over at {after}{late}", repair
             case Reason.TCGEN05_WAIT:
@@ -292,6 +292,15 @@ class Sentences:
         label = self.execution.events[event].label
         kind = "ld" if isinstance(label, Access) and label.side.value == "R" else "st"
         return f"tcgen05.wait::{kind} after {self._line(event)}"
+
+    def _too_late(self, change: Change) -> tuple[str, str] | None:
+        """A wait that sees the end of the access, and stands behind what has to come after it."""
+        for wait in self.flow.completion_waits(change.at):
+            test = isinstance(self.execution.events[wait].label, Mbarrier)
+            if test and change.other is not None and self.po[change.other] >> wait & 1:
+                seen, needed = self._line(wait), self._line(change.other)
+                return f"; {seen} sees its end later", f"{seen} before {needed}"
+        return None
 
     def _too_little(self, event: int) -> tuple[str, str]:
         """A wait of the thread that stands there and does not cover the access; what would do, where that is not

@@ -10,7 +10,7 @@ import memmodel
 from memmodel import api
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import Edit
-from memmodel.repair.exchanges import ALIKE
+from memmodel.repair.exchanging.exchanges import ALIKE
 from memmodel.repair.guided import Nearby
 from memmodel.repair.insertion.arrivals import _missed
 from memmodel.repair.insertion.completed_bytes import completed_bytes

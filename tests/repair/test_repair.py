@@ -19,7 +19,7 @@ from memmodel.litmus.syntax import Layout
 from memmodel.repair import fix as fix_module
 from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import apply
-from memmodel.repair.exchanges import ALIKE
+from memmodel.repair.exchanging.exchanges import ALIKE
 from memmodel.repair.fix import Fixed, fix, wrong_words
 from memmodel.repair.judge import ended, judging, parse
 from memmodel.repair.layout import laid

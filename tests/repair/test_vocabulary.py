@@ -30,6 +30,34 @@ WAIT:
 }
 ~exists hang
 """
+OTHER_OBJECT = """PTX object
+.global .align 16 .u32 g[4];
+.shared .align 16 .u32 s[4];
+.shared .align 8 .b64 a = mbarrier(1);
+.shared .align 8 .b64 b = mbarrier(1);
+thread P @ cta 0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [a], 16;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [b];
+}
+thread C @ cta 0 {
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [a], 0;
+    @!%p bra WAIT;
+}
+~exists hang
+"""
+STORED_TO_ITSELF = """PTX itself
+.shared .u32 in;
+thread A @ cta 0, cluster 0 {
+    mov.u32 %x, in;
+    mapa.shared::cluster.u32 %r, %x, 0;
+    st.shared::cluster.u32 [%r], 4;
+    barrier.cluster.arrive;
+    barrier.cluster.wait;
+}
+thread B @ cta 1, cluster 0 { barrier.cluster.arrive; barrier.cluster.wait; ld.shared::cta.u32 %r0, [in]; }
+~exists (B:r0 != 4)
+"""
 COUNTED_TWICE = """PTX noinc
 .global .u32 g;
 .shared .u32 s;
@@ -77,9 +105,11 @@ LOOP:
         (TWO_NUMBERS, "A, line 2: 1 -> 2 in bar.sync"),
         (RANK, "A, line 5: 0 -> 1 in mapa.shared::cluster.u32"),
         (COUNTED_TWICE, "A, line 5: cp.async.mbarrier.arrive.shared::cta.b64 -> cp.async.mbarrier.arrive.noinc"),
+        (OTHER_OBJECT, "P, line 8: [b] -> [a] in cp.async.bulk"),
+        (STORED_TO_ITSELF, "A, line 5: 0 -> 1 in mapa.shared::cluster.u32"),
         (SAME_PARITY, "C, line 24: xor.b32 %phase, %phase, 1, for the other parity in the next round, before bra"),
     ],
-    ids=["barrier", "rank", "noinc", "parity"],
+    ids=["barrier", "rank", "noinc", "object", "always", "parity"],
 )
 def test_the_number_that_is_wrong_is_changed(text: str, change: str) -> None:
     first = fix("t", text, MODELS, Options(), most=1).repairs[0].changes

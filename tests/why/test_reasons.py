@@ -35,6 +35,21 @@ NAMED = {
         Reason.NO_SYNCHRONIZATION,
         "stands before b",
     ),
+    "releases-before-its-load": (
+        f".shared .u32 s = 1;\n{BAR}\n.shared .align 8 .b64 full = mbarrier(1);",
+        f"st.shared.u32 [s], 1; mbarrier.arrive.shared::cta.b64 _, [full];\n{WAIT} st.shared.u32 [s], 0;",
+        f"{WAIT.replace('[bar]', '[full]')} mbarrier.arrive.shared::cta.b64 _, [bar]; ld.shared.u32 %r, [s];",
+        Reason.NO_SYNCHRONIZATION,
+        "mbarrier.arrive.shared::cta.b64 bar (Q, line 12) stands before g",
+    ),
+    "waits-behind-its-load": (
+        f".global .align 16 .u32 g[4] = {{6}};\n.shared .align 16 .u32 s[4];\n{BAR}",
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16; "
+        "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [bar];",
+        f"ld.shared.u32 %r, [s]; {WAIT}",
+        Reason.NOT_WAITED,
+        "sees its end later",
+    ),
     "expects-behind-its-arrival": (
         f".global .align 16 .u32 g[4] = {{6}};\n.shared .align 16 .u32 s[4];\n{BAR}",
         "mbarrier.arrive.shared::cta.b64 _, [bar]; mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], 16; "

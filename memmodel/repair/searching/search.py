@@ -12,7 +12,7 @@ from itertools import combinations, islice
 
 from memmodel.answer import HANG
 from memmodel.repair.edits import Edit, about_numbers
-from memmodel.repair.exchanges import ALIKE
+from memmodel.repair.exchanging.exchanges import ALIKE
 from memmodel.repair.guided import asked_for
 from memmodel.repair.hints import answers, broken_rules, by_turns, kind, lines, moves_a_fence, reasons
 from memmodel.repair.judge import AnswersOfTest, TextCounterexample

@@ -1,0 +1,1 @@
+"""One thing put for another: instructions, numbers in all like instructions, objects."""
