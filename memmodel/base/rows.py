@@ -291,18 +291,24 @@ def components(rows: Sequence[int]) -> Iterator[list[int]]:
 
 
 def closure(rows: Rows) -> Rows:
-    """The least transitive relation that contains these rows."""
+    """The least transitive relation that contains these rows. In the order of the events each is mostly behind one of
+    its successors, from which most of its others can be reached."""
     order = _successors_first(rows)
     if order is None:
         return _closure_of_cycles(rows)
     closed = list(rows)
     known: dict[int, int] = {}  # by the object
+    sources, before = domain(rows), 0
     for event in order:
-        left = reached = rows[event]
-        if (seen := known.get(id(left))) is not None:
+        reached = rows[event]
+        if (seen := known.get(id(reached))) is not None:
             closed[event] = seen
             continue
-        whole = id(left)
+        whole, left = id(reached), reached & sources
+        if left >> before & 1:
+            reached |= closed[before]
+            left &= ~(closed[before] | 1 << before)
+        before = event
         while left:
             low = left & -left
             behind = closed[low.bit_length() - 1]

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import pytest
 from helpers.examples import examples
-from helpers.expressions import MOST_EVENTS, execution_of, executions, model_texts, parsed, restricted
+from helpers.expressions import (
+    MOST_EVENTS,
+    RELATIONS,
+    SETS,
+    execution_of,
+    executions,
+    model_texts,
+    parsed,
+    restricted,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memmodel.base.rows import bits, rows_without
-from memmodel.cat.evaluate.changed import ChangedEvaluator, EveryValue
+from memmodel.cat.evaluate.changed import ChangedEvaluator
+from memmodel.cat.evaluate.every_value import EveryValue
 from memmodel.cat.evaluate.graph import Node, graph_of
 from memmodel.cat.evaluate.large import LargeEvaluator
 from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of, rows_of
@@ -73,3 +84,23 @@ def _packed(value: Value, here: int) -> Value:
         return packed(value)
     assert not any(row for event, row in enumerate(value) if not here >> event & 1)
     return [packed(value[event]) for event in kept]
+
+
+@pytest.mark.parametrize("text", ["[F] ; (po ; rf+)", "(rf+ ; po) ; [F]", "(po & 0) & (rf+ ; (po ; rf))", "[F] \\ rf+"])
+def test_nothing_is_asked_of_what_meets_nothing(text: str) -> None:
+    """No event is in F: what the changed `rf` is decides nothing."""
+    model = parsed(f"let x = {text}")
+    chain = [0b010, 0b100, 0]
+    execution = execution_of(dict.fromkeys(SETS, 0), {**dict.fromkeys(RELATIONS, [0] * 3), "po": chain, "rf": chain}, 3)
+    graph = graph_of(model.definitions)
+    whole = PlainRows(execution, 0b111)
+    every = EveryValue(graph.graph, whole, LargeEvaluator(graph.graph, whole))
+    evaluator = ChangedEvaluator(graph.graph, Unasked(execution, 0b111), every, {"rf"}, 0)
+    assert evaluator.same(graph.defined[-1])
+
+
+class Unasked(PlainRows):
+    """Rows of an execution of which nothing may be asked."""
+
+    def base(self, node: Node) -> Value:
+        raise AssertionError(f"{node.name} was asked for")

@@ -3,7 +3,7 @@
 In: the values of nodes in the other execution, the base names that differ, the events that are left out. Out:
 `ChangedEvaluator`. Of a node only those rows are evaluated that may differ: of a composition the rows that lead through
 a changed row or through an event that is left out, of a closure those that reach one. Where no row differs, nothing
-that is made of the node is evaluated.
+that is made of the node is evaluated; nor is what meets nothing, and of what meets few rows only these.
 
 A value is that of the other execution without the events that are left out, but for its `Difference`.
 """
@@ -15,8 +15,9 @@ from operator import and_, or_
 
 from memmodel.base.rows import Rows, bits, inverse
 from memmodel.cat.evaluate.evaluator import Evaluator, Known
-from memmodel.cat.evaluate.graph import ExpressionGraph
-from memmodel.cat.evaluate.large import LARGE, LargeEvaluator
+from memmodel.cat.evaluate.every_value import EveryValue
+from memmodel.cat.evaluate.graph import ExpressionGraph, Node
+from memmodel.cat.evaluate.large import LargeEvaluator
 from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of, rows_of, without
 
 Difference = int | dict[int, int] | None
@@ -33,62 +34,14 @@ FEW_TARGETS, STEPS = 24, 8
 WHOLE = ("recursion", "member", "order", "self")
 """Operators that are evaluated as a whole."""
 
+MEETING = ("&", ";", "product")
+"""Operators that give nothing where one operand is nothing."""
 
-class EveryValue(Evaluator[Value]):
-    """The values of nodes in one execution, each kept from when it is asked for. `known`: an evaluator that has some of
-    them."""
+BY_ROWS = ("|", "&", "\\", ";", "^-1")
+"""Operators of which some rows are evaluated where no more are needed."""
 
-    def __init__(self, graph: ExpressionGraph, algebra: RowAlgebra, known: LargeEvaluator) -> None:
-        super().__init__(graph, algebra, known.known)
-        self.rows = algebra
-        self._inverses: dict[int, Rows] = {}
-        self._domains: dict[int, int] = {}
-        self._empty: dict[int, bool] = {}
-        self._equal: dict[tuple[int, int], bool] = {}
-        self._one: dict[int, int] = {}
-        """One object of each row: the relations of a model have most of their rows in common."""
-
-    def value(self, number: int) -> Value:
-        if number in self._values:
-            return super().value(number)
-        value = super().value(number)
-        if self.nodes[number].op != "recursion" and not isinstance(value, int):
-            value = self._values[number] = self._with_one_of_each(value)
-        return value
-
-    def _with_one_of_each(self, rows: Rows) -> Rows:
-        one = self._one
-        return rows if self.rows.count <= LARGE else [one.setdefault(row, row) for row in rows]
-
-    def inner(self, known: Known[Value]) -> Evaluator[Value]:
-        return Evaluator(self.graph, self.algebra, known)
-
-    def equal(self, first: int, second: int) -> bool:
-        """True if two nodes have the same value."""
-        pair = first, second
-        if pair not in self._equal:
-            self._equal[pair] = self.value(first) == self.value(second)
-        return self._equal[pair]
-
-    def inverse(self, number: int) -> Rows:
-        """The inverse of a relation."""
-        rows = self._inverses.get(number)
-        if rows is None:
-            rows = self._inverses[number] = self._with_one_of_each(inverse(rows_of(self.value(number))))
-        return rows
-
-    def domain(self, number: int) -> int:
-        """The events that a relation relates to something."""
-        mask = self._domains.get(number)
-        if mask is None:
-            mask = self._domains[number] = mask_of(self.rows.domain(self.value(number)))
-        return mask
-
-    def is_empty(self, number: int) -> bool:
-        known = self._empty.get(number)
-        if known is None:
-            known = self._empty[number] = self.rows.is_empty(self.value(number))
-        return known
+FEW_ROWS = 4
+"""So many times fewer rows than events are few."""
 
 
 class ChangedEvaluator(LargeEvaluator):
@@ -102,6 +55,8 @@ class ChangedEvaluator(LargeEvaluator):
         self._model_graph, self._base, self._changed, self._gone = graph, other, changed, gone
         self._here = (1 << algebra.count) - 1 & ~gone
         self._differences: dict[int, Difference] = {}
+        self._some: dict[tuple[int, int], Difference] = {}
+        """What differs of some rows of a node."""
 
     def of(self, algebra: RowAlgebra) -> ChangedEvaluator:
         """An evaluator of the same execution for another model, which has what is known so far."""
@@ -164,14 +119,14 @@ class ChangedEvaluator(LargeEvaluator):
             made = self._compared(number, self.rows.base(node))
         elif op in WHOLE:
             made = self._as_a_whole(number)
-        elif op in POINTWISE:
-            made = self._pointwise_of(number, POINTWISE[op], *operands)
-        elif op == ";":
-            made = self._composed(number, *operands)
+        elif self._is_nothing(node):
+            made = None
+        elif op in POINTWISE and node.is_set:
+            made = self._set_of(number, POINTWISE[op], *operands)
+        elif op in BY_ROWS:
+            made = self._by_rows(number, None)
         elif op in ("+", "*"):
             made = self._closed(number, operands[0], reflexive=op == "*")
-        elif op == "^-1":
-            made = self._turned(number, operands[0])
         elif op == "range":
             made = self._targets(number, operands[0])
         elif op == "domain":
@@ -184,6 +139,27 @@ class ChangedEvaluator(LargeEvaluator):
             made = self._compared(number, self.rows.apply(op, *map(self.value, operands)))
         self._differences[number] = made
         return made
+
+    def _is_nothing(self, node: Node) -> bool:
+        """True if there is nothing here and in the other execution, as the smaller operand shows, or that from which
+        the other is taken away."""
+        if node.op == "\\":
+            operand = node.operands[0]
+        elif node.op in MEETING:
+            operand = min(node.operands, key=lambda operand: self.nodes[operand].size)
+        else:
+            return False
+        return self.difference(operand) is None and self._base.is_empty(operand)
+
+    def _by_rows(self, number: int, within: int | None) -> Difference:
+        """What differs of a relation, or of its rows `within` some events."""
+        op, operands = self.nodes[number].op, self.nodes[number].operands
+        if op == "^-1":
+            return self._turned(number, operands[0], within)
+        left, right = operands
+        if op == ";":
+            return self._composed(number, left, right, within)
+        return self._pointwise_of(number, op, left, right, within)
 
     def _as_a_whole(self, number: int) -> Difference:
         """A member of a recursion, evaluated as a whole."""
@@ -220,30 +196,50 @@ class ChangedEvaluator(LargeEvaluator):
         }
         return differing or None
 
-    def _rows(self, number: int) -> DifferingRows:
-        """The rows of a relation that differ, and those of the other execution."""
-        difference = self.difference(number)
+    def _rows(self, number: int, within: int | None = None) -> DifferingRows:
+        """The rows of a relation that differ, those `within` some events at least, and those of the other execution."""
+        difference = self.difference(number) if within is None else self._difference_within(number, within)
         return difference if isinstance(difference, dict) else {}, rows_of(self._base.value(number))
+
+    def _difference_within(self, number: int, within: int) -> Difference:
+        """What differs of some rows of a relation. Where they are many, all are evaluated: more may be asked for."""
+        if number in self._differences or self.nodes[number].op not in BY_ROWS or not self._are_few(within):
+            return self.difference(number)
+        key = number, within
+        if key not in self._some:
+            self._some[key] = None if self._is_nothing(self.nodes[number]) else self._by_rows(number, within)
+        return self._some[key]
+
+    def _are_few(self, events: int) -> bool:
+        return events.bit_count() * FEW_ROWS <= self.rows.count
 
     def _kept(self, number: int, rows: Iterable[tuple[int, int]]) -> Difference:
         """Of some rows those that differ."""
         old, here = rows_of(self._base.value(number)), self._here
         return {event: row for event, row in rows if row != old[event] & here} or None
 
-    def _pointwise_of(self, number: int, operation: Callable[[int, int], int], left: int, right: int) -> Difference:
-        first, second, here = self.difference(left), self.difference(right), self._here
-        if first is None and second is None:
+    def _set_of(self, number: int, operation: Callable[[int, int], int], left: int, right: int) -> Difference:
+        if self.difference(left) is None and self.difference(right) is None:
             return None
-        if self.nodes[number].is_set:
-            return self._compared(number, operation(mask_of(self.value(left)), mask_of(self.value(right))))
-        mine, others = self._rows(left), self._rows(right)
-        return self._kept(
-            number,
-            (
-                (event, operation(_row(mine, event, here), _row(others, event, here)))
-                for event in mine[0].keys() | others[0].keys()
-            ),
-        )
+        return self._compared(number, operation(mask_of(self.value(left)), mask_of(self.value(right))))
+
+    def _pointwise_of(self, number: int, op: str, left: int, right: int, within: int | None) -> Difference:
+        """Of an intersection and a difference, the rows of the first operand that are not empty."""
+        operation, here = POINTWISE[op], self._here
+        if op == "&" and self.nodes[right].size < self.nodes[left].size:
+            left, right = right, left
+        mine, needed = self._rows(left, within), within
+        if op != "|" and not self._are_known(right):
+            domain = self._base.domain(left) | _mask(mine[0])
+            needed = domain if within is None else domain & within
+        others = self._rows(right, needed)
+        events = mine[0].keys() | others[0].keys()
+        rows = ((event, operation(_row(mine, event, here), _row(others, event, here))) for event in events)
+        return self._kept(number, rows if within is None else ((it, row) for it, row in rows if within >> it & 1))
+
+    def _are_known(self, number: int) -> bool:
+        """True if nothing is saved where only some rows of a node are needed."""
+        return number in self._differences or self.nodes[number].op not in BY_ROWS
 
     def _row_by_row(self, number: int, op: str, operand: int) -> Difference:
         if self.nodes[number].is_set:
@@ -253,30 +249,33 @@ class ChangedEvaluator(LargeEvaluator):
             return self._kept(number, ((event, self._here & ~row) for event, row in rows.items()))
         return self._kept(number, ((event, row | 1 << event) for event, row in rows.items()))
 
-    def _composed(self, number: int, left: int, right: int) -> Difference:
+    def _composed(self, number: int, left: int, right: int, within: int | None) -> Difference:
         nodes, here = self.nodes, self._here
+        asked = here if within is None else here & within
         if nodes[left].op == "[]":
             source = nodes[left].operands[0]
-            sources, differing = mask_of(self.value(source)), self._rows(right)
+            sources = mask_of(self.value(source))
+            differing = self._rows(right, sources & asked)
             events = sources & _mask(differing[0])
             if self.difference(source) is not None:
-                events |= (sources ^ mask_of(self._base.value(source))) & here
+                events |= sources ^ mask_of(self._base.value(source))
+            events &= asked
             return self._kept(
                 number,
                 ((event, _row(differing, event, here) if sources >> event & 1 else 0) for event in bits(events)),
             )
-        mine = self._rows(left)
+        mine = self._rows(left, within)
         if nodes[right].op == "[]":
             target = nodes[right].operands[0]
             targets = mask_of(self.value(target))
             events = _mask(mine[0])
             if self.difference(target) is not None:
-                toggled = (targets ^ mask_of(self._base.value(target))) & here
-                events |= self._leading(left, toggled) & here
+                events |= self._leading(left, (targets ^ mask_of(self._base.value(target))) & here)
+            events &= asked
             return self._kept(number, ((event, _row(mine, event, here) & targets) for event in bits(events)))
         others = self._rows(right)
         through = _mask(others[0])
-        events = (_mask(mine[0]) | self._leading(left, through | self._gone & self._base.domain(right))) & here
+        events = (_mask(mine[0]) | self._leading(left, through | self._gone & self._base.domain(right))) & asked
         if not events:
             return None
         old, before, rows = rows_of(self._base.value(number)), mine[1], others[1]
@@ -366,13 +365,14 @@ class ChangedEvaluator(LargeEvaluator):
                 back[target] |= 1 << member
         return ahead == together == _reached_from(members[0], back)
 
-    def _turned(self, number: int, operand: int) -> Difference:
+    def _turned(self, number: int, operand: int, within: int | None) -> Difference:
         (differing, rows), here = self._rows(operand), self._here
         if not differing:
             return None
         old, turned = rows_of(self._base.value(number)), [0] * len(rows)
+        asked = here if within is None else here & within
         for event, row in differing.items():
-            turned[event] = row ^ rows[event] & here
+            turned[event] = (row ^ rows[event]) & asked
         return {target: old[target] & here ^ row for target, row in enumerate(inverse(turned)) if row} or None
 
     def _sources(self, number: int, operand: int) -> Difference:

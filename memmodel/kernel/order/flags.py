@@ -12,7 +12,8 @@ from collections.abc import Set as AbstractSet
 from typing import TypeVar
 
 from memmodel.base.rows import Rows
-from memmodel.cat.evaluate.changed import ChangedEvaluator, EveryValue
+from memmodel.cat.evaluate.changed import ChangedEvaluator
+from memmodel.cat.evaluate.every_value import EveryValue
 from memmodel.cat.evaluate.graph import ExpressionGraph, Node, graph_of
 from memmodel.cat.evaluate.large import LargeEvaluator
 from memmodel.cat.evaluate.readings import FlagPairs, OtherFlags
@@ -29,7 +30,7 @@ ASKED = ("synchronizes", "base-causality", "causality", "happens", "conflict", "
 """The definitions that are asked for when the flags have been evaluated."""
 
 
-FEW, MOST = 50, 15_000
+FEW, MOST = 8, 15_000
 """Where at most one of so many events is left out, what differs is less than the whole; executions with more events
 take too much memory for that."""
 
@@ -62,10 +63,11 @@ class Flags:
         self._graph: ExpressionGraph = graph_of(model.definitions).graph if same is None else same._graph
         self._defined = self._graph.define(model.definitions)
         self._every: EveryValue | None = None
-        self._silent: frozenset[str] = frozenset()
-        """The flags that are not raised in the execution that this one differs little from."""
+        self._known: dict[str, list[tuple[int, int]]] = {}
+        """What flags report in the execution that this one differs little from, without the events that are left out;
+        nothing of those that are not raised there."""
         if same is not None and same._every is not None and _differing(execution, same) * FEW <= len(execution.events):
-            self._silent = same._silent if same.model is model else frozenset()
+            self._known = same._reported_without(gone) if same.model is model else {}
             self._evaluator: LargeEvaluator = ChangedEvaluator(self._graph, self._rows, same._every, changed, gone)
             if execution is same.execution:
                 self._every = same._every
@@ -107,7 +109,19 @@ class Flags:
         if self._every is None and len(self.execution.events) <= MOST:
             self._every = EveryValue(self._graph, self._rows, self._evaluator)
             raised = self.raised()
-            self._silent = frozenset(check.name for check in self.model.flags if check.negated) - raised.keys()
+            self._known = {check.name: raised.get(check.name, []) for check in self.model.flags if check.negated}
+
+    def _reported_without(self, gone: int) -> dict[str, list[tuple[int, int]]]:
+        """What flags report here, as far as that is kept, where events are left out and nothing else that a flag is
+        about differs. What is on a cycle need not be without them."""
+        known = {}
+        for check in self.model.flags:
+            pairs = self._known.get(check.name)
+            if pairs and gone:
+                pairs = [pair for pair in pairs if not (gone >> pair[0] | gone >> pair[1]) & 1]
+            if pairs is not None and not (pairs and gone and check.kind == "acyclic"):
+                known[check.name] = pairs
+        return known
 
     def raised(self, names: Iterable[str] | None = None) -> dict[str, list[tuple[int, int]]]:
         """Each flag that is raised, with the pairs that it reports."""
@@ -124,7 +138,9 @@ class Flags:
             checks.sort(key=lambda check: not self._graph.nodes[self._node(check)].flat)
         left = [self._node(check) for check in checks]
         for at, check in enumerate(checks):
-            if check.name in self._silent and self._unchanged(left[at]):
+            if check.name in self._known and self._unchanged(left[at]):
+                if pairs := self._known[check.name]:
+                    yield check.name, pairs
                 continue
             self._evaluator.left = [*left[at:], *self._asked]
             value = self._evaluator.value(left[at])

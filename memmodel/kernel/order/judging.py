@@ -205,7 +205,7 @@ class RunJudge:
         self._may_rerun = True
         for rule, pairs in flags.each_raised(quick_first=True):
             judgement = Judgement(self.graph)
-            new = [pair for pair in self.counting({rule: pairs}) if pair not in raised]
+            new = self.counting({rule: [pair for pair in pairs if (rule, *pair) not in raised]})
             self._report(judgement, new, flags.model)
             findings = [finding for finding in judgement.findings if not finding.harmless and finding.key not in known]
             if findings:
