@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from memmodel.base.labels import Action
+from memmodel.base.labels import Action, Allocates, Allocation
 from memmodel.isa.lower import read_instruction
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction, LitmusTest, Thread
 from memmodel.program.lowered import LoweredTest
-from memmodel.program.ops import AtBarrier, CommitGroup, IssueAsync, OnObject, Op, SignalPart, WaitForGroups
+from memmodel.program.ops import AtBarrier, CommitGroup, Emit, IssueAsync, OnObject, Op, SignalPart, WaitForGroups
 from memmodel.ptx.operands import Imm, Mem
-from memmodel.repair.costs import STRONG_DATA, cost
+from memmodel.repair.costs import OTHER, STRONG_DATA, WAIT, cost
 from memmodel.repair.edits import Edit, place, respelled
 from memmodel.repair.exchanging.exchanges import BARRIERS, alike, alike_waits, exchanges, waits_of_rounds
 from memmodel.repair.insertion.arrivals import count_of
@@ -120,6 +120,8 @@ def _numbers(
             others = [other for other in names["barrier"] if other != value]
         elif head.startswith("mapa") and number == 2:
             others = [rank for rank in names["rank"] if rank != value]
+        elif "multicast" in head and number == len(item.operands) - 1:
+            others = [mask for mask in [sum(1 << rank for rank in names["rank"])] if mask != value]
         elif "wait_group" in head and value > 0:
             others = list(range(value))
         elif head.startswith("mbarrier.") and ("expect_tx" in head or "complete_tx" in head):
@@ -219,6 +221,8 @@ def _names(test: LitmusTest, thread: Thread, item: Instruction, at: tuple[int, i
         if mnemonic == item.mnemonic:
             mnemonic = item.mnemonic.replace("arrive", "arrive.noinc", 1)
         yield respelled(thread, item, mnemonic, NUMBER, (*at, "number"))
+    if _barrier(item) is not None and "arrive" in item.parts:
+        yield respelled(thread, item, item.mnemonic.replace("arrive", "sync", 1), OTHER + WAIT, (*at, "name"))
     if item.parts[0] == "red" and "async" not in item.parts:
         mnemonic = "atom" + item.mnemonic.removeprefix("red")
         start = test.source.text.index("[", span.end)
@@ -232,7 +236,7 @@ MOVABLE = (AtBarrier, CommitGroup, WaitForGroups)
 def _movable(lowered: LoweredTest, number: int, index: int) -> bool:
     """True if an instruction only synchronizes and returns no value."""
     ops = lowered.programs[number].ops(index)
-    kept = [op for op in ops if not (isinstance(op, MOVABLE) or _signals_only(op))]
+    kept = [op for op in ops if not (isinstance(op, MOVABLE) or _signals_only(op) or _gives_back(op))]
     arrives = all(
         isinstance(op, OnObject) and op.label.action in (Action.ARRIVE, Action.EXPECT_TX) and op.register is None
         for op in kept
@@ -243,6 +247,11 @@ def _movable(lowered: LoweredTest, number: int, index: int) -> bool:
 def _signals_only(op: Op) -> bool:
     """True if the operation only signals completion: tcgen05.commit or cp.async.mbarrier.arrive."""
     return isinstance(op, IssueAsync) and all(isinstance(part, SignalPart) for part in op.parts)
+
+
+def _gives_back(op: Op) -> bool:
+    """True of tcgen05.dealloc and tcgen05.relinquish_alloc_permit."""
+    return isinstance(op, Emit) and isinstance(op.label, Allocates) and op.label.what is not Allocation.ALLOC
 
 
 def _moves(lowered: LoweredTest, number: int, item: Instruction, index: int) -> Iterator[Edit]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from memmodel.base.labels import Access, Action, Barrier, Domain, Fence, Half, Mbarrier, Side, scope_of
+from memmodel.base.labels import Access, Action, Barrier, Domain, Fence, Half, Mbarrier, Side, Signal, scope_of
 from memmodel.base.rows import bits
 from memmodel.concrete.execution import Execution
 from memmodel.concrete.records import AccessRecord, BarrierRecord, ObjectRecord
@@ -107,6 +107,8 @@ def synchronizes(execution: Execution, link: Between) -> bool:
         return first.sem in RELEASES and second.sem in ACQUIRES
     if isinstance(first, Barrier) and first.domain is Domain.LAUNCH:
         return False
+    if isinstance(first, Signal):
+        return first.action is Action.ARRIVE
     return isinstance(first, Barrier | Mbarrier) and isinstance(second, Barrier | Mbarrier)
 
 
@@ -131,6 +133,22 @@ def misplaced(execution: Execution, flow: Flow, first: int, second: int) -> Misp
         return passed_on[0]
     beside = list(dict.fromkeys(search.beside_the_accesses()))
     return beside[0] if len(beside) == 1 else None
+
+
+def arrives_only(execution: Execution, first: int, second: int) -> int | None:
+    """The arrive at a barrier of the CTA by the thread of the second access, before it and without a wait, where that
+    of the first comes to the barrier after its access; None without one."""
+    po = execution.relation("po")
+    after = [record.barrier for n in bits(po[first]) if (record := _at_barrier(execution, n)) is not None]
+    before = [n for n, row in enumerate(po) if row >> second & 1]
+    mine = [(n, record) for n in before if (record := _at_barrier(execution, n)) is not None]
+    waits = [record.barrier for _, record in mine if record.half is Half.WAIT]
+    return next((n for n, record in mine if record.barrier in after and record.barrier not in waits), None)
+
+
+def _at_barrier(execution: Execution, number: int) -> BarrierRecord | None:
+    record = execution.frame.record_of(execution.events[number])
+    return record if isinstance(record, BarrierRecord) and record.barrier.domain is Domain.CTA else None
 
 
 class _WrongPlaces:
@@ -165,9 +183,10 @@ class _WrongPlaces:
         for link in self.links:
             if self.ends != (self.flow.thread(link.first), self.flow.thread(link.second)):
                 continue
-            released, acquired = self._precedes(self.first, link.first), self._precedes(link.second, self.second)
-            if not released and acquired and self._movable(link.first, self.first):
-                yield Misplaced(link.first, self.first, early=True)
+            tells = self.flow.in_po(link.first)
+            released, acquired = self._precedes(self.first, tells), self._precedes(link.second, self.second)
+            if not released and acquired and self._movable(tells, self.first):
+                yield Misplaced(tells, self.first, early=True)
             if released and not acquired and self._movable(link.second, self.second):
                 yield Misplaced(link.second, self.second, early=False)
 
@@ -203,7 +222,7 @@ class _WrongPlaces:
             if len(halves) > 1
             or (other.point.cell in self.places and self.flow.in_po(number) not in (self.first, self.second))
         }
-        told = [link.second for link in self.links if link.first == event]
+        told = [link.second for link in self.links if self.flow.in_po(link.first) == event]
         heard = [link.first for link in self.links if link.second == event]
         sources = heard if heard and not told and len(halves) == 1 else halves
         targets = told if told and not heard and len(halves) == 1 else halves

@@ -15,10 +15,10 @@ from memmodel.concrete.execution import Execution
 from memmodel.program.ops import CommitGroup, Jump, OnObject, WaitForGroups
 from memmodel.program.uses import assigned
 from memmodel.ptx.vocabulary import Sem
-from memmodel.why.apart import Apart, apart, hand_over, misplaced
+from memmodel.why.apart import Apart, apart, arrives_only, hand_over, misplaced
 from memmodel.why.changes.situation import Change, is_submit
 from memmodel.why.flow import Flow
-from memmodel.why.phases import expected_late, over_before
+from memmodel.why.phases import expected_late, over_before, waited_again
 from memmodel.why.proxy_fences import ProxyFences
 from memmodel.why.records import At, Obstacle, Reason
 
@@ -104,7 +104,7 @@ class Sentences:
             case Reason.PROXY_FENCE_SPACE:
                 return self._space(change, prior)
             case Reason.NOT_WAITED:
-                late, repair = self._too_late(change) or self._too_little(change.at)
+                late, repair = self._too_late(change) or self._too_little(change.at, change.other)
                 repair = repair or f"a wait for its end before {self._line(change.other)}"
                 return f"{prior} may not be over at {after}{late}", repair
             case Reason.TCGEN05_WAIT:
@@ -158,9 +158,13 @@ class Sentences:
         other = change.at if change.other is None else change.other
         first, second = self.flow.in_po(change.at), self.flow.in_po(other)
         found = misplaced(self.execution, self.flow, first, second)
-        if found is None:
-            return None
         prior, after = self.ref(change.at), self.ref(second if change.other is None else change.other)
+        if found is None:
+            arrives = arrives_only(self.execution, first, second)
+            if arrives is None:
+                return None
+            text = f"nothing orders {prior} before {after}: {self.ref(arrives)} does not wait"
+            return text, f"a wait at the same barrier, as with .sync, at {self._line(arrives)}"
         moved, beside = self._line(found.event), self._line(found.beside)
         text = f"nothing orders {prior} before {after}: {self.ref(found.event)} stands"
         if found.passes_on:
@@ -302,7 +306,12 @@ class Sentences:
                 return f"; {seen} sees its end later", f"{seen} before {needed}"
         return None
 
-    def _too_little(self, event: int) -> tuple[str, str]:
+    def _waited_again(self, event: int | None) -> str:
+        """A wait of the later thread that is for nothing new."""
+        again = None if event is None else waited_again(self.execution, event)
+        return "" if again is None else f"; {self._line(again[0])} waits for what {self._line(again[1])} has waited for"
+
+    def _too_little(self, event: int, other: int | None) -> tuple[str, str]:
         """A wait of the thread that stands there and does not cover the access; what would do, where that is not
         another wait."""
         completes = self.execution.relation("compl")
@@ -313,7 +322,7 @@ class Sentences:
             if "WAITGROUP" in self.shown[n].tags and self.po[issue] >> n & 1 and not completes[event] >> n & 1
         ]
         if not waits:
-            return "", ""
+            return self._waited_again(other), ""
         submits = [n for n in bits(self.po[waits[0]]) if is_submit(self.execution.events[n].label)]
         if submits:
             after = self.ref(submits[0])

@@ -87,3 +87,17 @@ def expected_late(execution: Execution, wait: int) -> tuple[int, int] | None:
             if use.action is Action.EXPECT_TX and arrival is not None:
                 return number, arrival
     return None
+
+
+def waited_again(execution: Execution, event: int) -> tuple[int, int] | None:
+    """The last wait of a thread before an event, and an earlier one that has seen all that it sees; None without."""
+    seen, order = execution.relation("mbarobs"), execution.relation("po")
+    waits = [n for n in bits(execution.set("MBDONE")) if order[n] >> event & 1]
+    last = max(waits, key=lambda n: execution.events[n].point.order or 0, default=None)
+    if last is None:
+        return None
+    phases_seen = [row for row in seen if row >> last & 1]
+    return next(
+        ((last, other) for other in waits if order[other] >> last & 1 and all(row >> other & 1 for row in phases_seen)),
+        None,
+    )

@@ -58,6 +58,56 @@ thread A @ cta 0, cluster 0 {
 thread B @ cta 1, cluster 0 { barrier.cluster.arrive; barrier.cluster.wait; ld.shared::cta.u32 %r0, [in]; }
 ~exists (B:r0 != 4)
 """
+SAME_STAGE = """PTX stage
+.global .align 16 .u32 g[4] = {1};
+.shared .align 16 .u32 s[4];
+.shared .align 8 .b64 full[2] = mbarrier(1);
+thread P @ cta 0 {
+    mbarrier.arrive.shared::cta.b64 _, [full];
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [full+8], 16;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [full+8];
+}
+thread C @ cta 0 {
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 0;
+    @!%p bra WAIT;
+    ld.shared.u32 %r, [s];
+}
+~exists (C:r == 0)
+"""
+GIVEN_UP = """PTX permit
+.shared .align 4 .b32 slot;
+.tensor .b32 t[1];
+thread A @ cta 0 {
+    tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+    tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 32;
+    ld.shared.b32 %ta, [slot];
+    tcgen05.dealloc.cta_group::1.sync.aligned.b32 %ta, 32;
+}
+~exists undefined
+"""
+TO_ONE_CTA = """PTX mask
+.global .align 16 .u32 g[4];
+.shared .align 16 .u32 s[4];
+.shared .align 8 .b64 full = mbarrier(1);
+thread L @ cta 0, cluster 0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 16;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [s], [g], 16, [full], 1;
+}
+thread R @ cta 1, cluster 0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 16;
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 0;
+    @!%p bra WAIT;
+}
+~exists hang
+"""
+ARRIVES_ONLY = """PTX arrives
+.shared .u32 s;
+thread P @ cta 0 { st.shared.u32 [s], 1; bar.sync 1, 64; }
+thread C @ cta 0 { bar.arrive 1, 64; ld.shared.u32 %r, [s]; }
+~exists (C:r == 0)
+"""
 COUNTED_TWICE = """PTX noinc
 .global .u32 g;
 .shared .u32 s;
@@ -107,9 +157,13 @@ LOOP:
         (COUNTED_TWICE, "A, line 5: cp.async.mbarrier.arrive.shared::cta.b64 -> cp.async.mbarrier.arrive.noinc"),
         (OTHER_OBJECT, "P, line 8: [b] -> [a] in cp.async.bulk"),
         (STORED_TO_ITSELF, "A, line 5: 0 -> 1 in mapa.shared::cluster.u32"),
+        (SAME_STAGE, "C, line 12: [full] -> [full+8] in mbarrier.try_wait.parity"),
+        (GIVEN_UP, "A, line 5: move tcgen05.relinquish_alloc_permit"),
+        (TO_ONE_CTA, "L, line 7: 1 -> 3 in cp.async.bulk"),
+        (ARRIVES_ONLY, "C, line 4: bar.arrive -> bar.sync"),
         (SAME_PARITY, "C, line 24: xor.b32 %phase, %phase, 1, for the other parity in the next round, before bra"),
     ],
-    ids=["barrier", "rank", "noinc", "object", "always", "parity"],
+    ids=["barrier", "rank", "noinc", "object", "always", "stage", "permit", "mask", "arrive", "parity"],
 )
 def test_the_number_that_is_wrong_is_changed(text: str, change: str) -> None:
     first = fix("t", text, MODELS, Options(), most=1).repairs[0].changes

@@ -50,6 +50,32 @@ NAMED = {
         Reason.NOT_WAITED,
         "sees its end later",
     ),
+    "waits-for-a-stage-twice": (
+        ".global .align 16 .u32 g[8] = {1, 0, 0, 0, 2};\n.shared .align 16 .u32 s[8];\n"
+        ".shared .align 8 .b64 full[2] = mbarrier(1);",
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 16;"
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [full+8], 16;"
+        "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [full];"
+        "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s+16], [g+16], 16, [full+8];",
+        f"{WAIT.replace('[bar]', '[full]')}\n{WAIT.replace('[bar]', '[full]').replace('WAIT', 'NEXT')} "
+        "ld.shared.u32 %r, [s+16];",
+        Reason.NOT_WAITED,
+        "waits for what",
+    ),
+    "signals-before-its-copy": (
+        f".global .u32 g = 1;\n.shared .u32 s;\n{BAR}",
+        "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [bar]; cp.async.ca.shared.global [s], [g], 4;",
+        f"{WAIT} ld.shared.u32 %r, [s];",
+        Reason.NO_SYNCHRONIZATION,
+        "stands before c",
+    ),
+    "arrives-and-does-not-wait": (
+        ".shared .u32 s;",
+        "st.shared.u32 [s], 1; bar.sync 1, 64;",
+        "bar.arrive 1, 64; ld.shared.u32 %r, [s];",
+        Reason.NO_SYNCHRONIZATION,
+        "does not wait",
+    ),
     "expects-behind-its-arrival": (
         f".global .align 16 .u32 g[4] = {{6}};\n.shared .align 16 .u32 s[4];\n{BAR}",
         "mbarrier.arrive.shared::cta.b64 _, [bar]; mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], 16; "
@@ -82,6 +108,49 @@ def test_a_race_is_about_the_order_that_forbids_the_outcome() -> None:
     outcome, race = api.explain(NO_EMPTY).stories
     assert race.about == "data-race" and race.obstacles == outcome.obstacles
     assert race.obstacles[0].reason is Reason.NO_SYNCHRONIZATION and race.first == outcome.first
+
+
+COUNTED_TOO_FEW = """PTX count
+.shared .u32 x[2];
+.shared .align 8 .b64 bar;
+thread A @ cta 0 {
+    mbarrier.init.shared::cta.b64 [bar], 1;
+    bar.sync 0;
+    st.shared.u32 [x], 1;
+    mbarrier.arrive.shared::cta.b64 _, [bar];
+}
+thread B @ cta 0 { bar.sync 0; st.shared.u32 [x+4], 1; mbarrier.arrive.shared::cta.b64 _, [bar]; }
+thread C @ cta 0 {
+    bar.sync 0;
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;
+    @!%p bra WAIT;
+    ld.shared.u32 %r0, [x];
+}
+~exists (C:r0 == 0)
+"""
+
+
+def test_an_init_is_no_arrival_of_an_earlier_phase() -> None:
+    (obstacle,) = api.explain(COUNTED_TOO_FEW).stories[0].obstacles
+    assert obstacle.reason is Reason.COUNT
+
+
+LOCK = "L: atom.acquire.gpu.global.cas.b32 %o, [lock], 0, 1; setp.ne.u32 %p, %o, 0; @%p bra L; "
+UNLOCKED_EARLY = f"""PTX lock
+.global .u32 lock;
+.global .u32 v;
+thread A @ cta 0 {{ {LOCK} ld.global.u32 %r, [v]; st.release.gpu.global.u32 [lock], 0; st.global.u32 [v], 1; }}
+thread B @ cta 1 {{ {LOCK} ld.global.u32 %r, [v]; st.global.u32 [v], 2; st.release.gpu.global.u32 [lock], 0; }}
+~exists race
+"""
+
+
+def test_a_thread_that_comes_first_need_not_have_seen_the_other() -> None:
+    """A unlocks before it stores. That it has not seen B unlock, which comes later, is no reason."""
+    assert {obstacle.reason for story in api.explain(UNLOCKED_EARLY).stories for obstacle in story.obstacles} == {
+        Reason.NO_SYNCHRONIZATION
+    }
 
 
 TWO_REDUCTIONS = """PTX hist

@@ -1,4 +1,4 @@
-"""Arrivals, commits and copies that signal another mbarrier object: one that a thread waits for in vain.
+"""Another mbarrier object in an instruction: one that a thread waits for in vain, or for which it never waits.
 
 In: a lowered test, executions of it that hang. Out: changes.
 """
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from memmodel.concrete.records import ObjectRecord
 from memmodel.litmus.constants import instructions
+from memmodel.litmus.syntax import Instruction
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.costs import OTHER
 from memmodel.repair.edits import Edit, place
@@ -22,23 +23,39 @@ OBJECT = re.compile(r"\[\s*([A-Za-z_$][\w$]*)(?:\s*\+\s*(\d+))?(\s*@\s*\w+)?\s*\
 
 
 def other_objects(lowered: LoweredTest, hangs: Iterable[TextCounterexample]) -> Iterator[Edit]:
-    """The same instructions on an object for whose phase a thread waits for ever."""
-    wanted = dict.fromkeys(name for hang in hangs for name in _awaited(hang))
-    uses = (item.span.text for thread in lowered.test.threads for item in instructions(thread))
-    objects = {match[1] for text in uses if text.lstrip().startswith("mbarrier.") for match in OBJECT.finditer(text)}
-    objects |= {variable.name for variable in lowered.test.variables if variable.mbarrier is not None}
-    for number, thread in enumerate(lowered.test.threads):
-        for index, item in enumerate(instructions(thread)):
-            named = [match for match in OBJECT.finditer(item.span.text) if match[1] in objects]
-            if not SIGNALS.search(item.mnemonic) or not named:
-                continue
-            now = named[-1]  # an object is the last place of a copy that is named
-            for name, offset in wanted:
-                if (name, offset) != (now[1], int(now[2] or 0)):
-                    text = f"[{name}{f'+{offset}' if offset else ''}{now[3] or ''}]"
-                    what = f"{place(thread, item)}: {now[0]} -> {text} in {item.mnemonic}"
-                    start = item.span.start + now.start()
-                    yield Edit(start, start + len(now[0]), text, what, OTHER, (number, index, "name"))
+    """Arrivals, commits and copies with an object for whose phase a thread waits for ever; waits for an object that
+    is signalled and for which the thread does not wait."""
+    wanted = list(dict.fromkeys(name for hang in hangs for name in _awaited(hang)))
+    uses = _uses(lowered)
+    signalled = [name for _, _, item, match in uses if SIGNALS.search(item.mnemonic) for name in [_name(match)]]
+    waits = [(number, _name(match)) for number, _, item, match in uses if "_wait" in item.mnemonic]
+    for number, index, item, match in uses:
+        others = wanted if SIGNALS.search(item.mnemonic) else []
+        if "_wait" in item.mnemonic:
+            others = [name for name in dict.fromkeys(signalled) if (number, name) not in waits]
+        for name, offset in others:
+            if (name, offset) != _name(match):
+                text = f"[{name}{f'+{offset}' if offset else ''}{match[3] or ''}]"
+                what = f"{place(lowered.test.threads[number], item)}: {match[0]} -> {text} in {item.mnemonic}"
+                start = item.span.start + match.start()
+                yield Edit(start, start + len(match[0]), text, what, OTHER, (number, index, "name"))
+
+
+def _uses(lowered: LoweredTest) -> list[tuple[int, int, Instruction, re.Match[str]]]:
+    """The instructions that name an object, with their threads and numbers; of a copy, the last place that it names."""
+    objects = {variable.name for variable in lowered.test.variables if variable.mbarrier is not None}
+    items = [
+        (n, i, item) for n, thread in enumerate(lowered.test.threads) for i, item in enumerate(instructions(thread))
+    ]
+    for _, _, item in items:
+        if item.mnemonic.startswith("mbarrier."):
+            objects |= {match[1] for match in OBJECT.finditer(item.span.text)}
+    named = [(*item, [match for match in OBJECT.finditer(item[2].span.text) if match[1] in objects]) for item in items]
+    return [(number, index, item, matches[-1]) for number, index, item, matches in named if matches]
+
+
+def _name(match: re.Match[str]) -> tuple[str, int]:
+    return match[1], int(match[2] or 0)
 
 
 def _awaited(hang: TextCounterexample) -> Iterator[tuple[str, int]]:

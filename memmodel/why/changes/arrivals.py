@@ -27,7 +27,7 @@ def of_phases(asked: Situation) -> Iterator[Change]:
                 continue
             edges = (("mbarobs", update, wait),)
             reason = phase_reason(asked.execution, asked.flow, update, wait)
-            earlier = _earlier(asked, update, wait, seen)
+            earlier = [n for n in _earlier(asked, update, wait, seen) if n in updates]
             if reason in (Reason.COUNT, Reason.EARLIER_PHASE) and earlier:
                 continue  # the thread arrived in the phase that the wait saw: this arrival is for a later one
             if reason is Reason.BYTES and (

@@ -21,7 +21,8 @@ def of_synchronization(asked: Situation) -> Iterator[Change]:
     """Synchronization where there is none."""
     pairs = [asked.pair, asked.pair[::-1]] if asked.pair is not None else [*_overtaken(asked), *_early(asked)]
     about = asked.sources
-    pairs.sort(key=lambda pair: not (about >> pair[0] & 1 or about >> pair[1] & 1 or _tells_nobody(asked, pair[0])))
+    concerned = {(a, b) for a, b in pairs if about >> a & 1 or about >> b & 1 or _tells_nobody(asked, a)}
+    pairs.sort(key=lambda pair: (asked.flow.leads(pair[1], pair[0]), pair not in concerned))
     for number, (a, b) in enumerate(pairs):
         start, end = asked.flow.in_po(a), asked.flow.in_po(b)
         first, second = asked.events[start].point, asked.events[end].point

@@ -27,7 +27,7 @@ def of_unseen(asked: Situation) -> Iterator[Change]:
         end = asked.flow.in_po(second)
         for name, update, seeing in meetings:
             on_the_way = leads[first] >> update & 1 and leads[seeing] >> end & 1
-            if on_the_way and not asked.flow.surely_leads(seeing, update):
+            if on_the_way and not asked.flow.leads(seeing, update):
                 change = Alteration((), (), ((name, update, seeing),))
                 its_end = asked.execution.relation("compl")[first] >> update & 1
                 yield Change(Reason.NOT_SEEN, change, update, seeing, "", 1, TOLD if its_end else 8.0)
