@@ -155,9 +155,11 @@ class Diagnosing:
 
     def as_that_of(self, other: Diagnosis | None) -> Diagnosis | None:
         """The diagnosis with changes that are enough for something else; None if they are not for this, or if this one
-        needs fewer."""
+        needs fewer, or such as are tried first."""
         mine = self.diagnosis()
-        if mine is None or other is None or other.changes == mine.changes or not self.ends(other.changes):
+        if mine is None or other is None or other.changes == mine.changes or _last_tier(other) > _last_tier(mine):
+            return None
+        if not self.ends(other.changes):
             return None
         kept = self._shrunk(list(other.changes))
         return self._of(kept) if len(kept) <= len(mine.changes) else None
@@ -369,6 +371,10 @@ class Diagnosing:
             first = check, chain
             check, chain = next((pair for pair in chains if closes_on(pair[1], sources)), first)
         return Diagnosis(changes, chain, check.name)
+
+
+def _last_tier(diagnosis: Diagnosis) -> int:
+    return max((change.tier for change in diagnosis.changes), default=0)
 
 
 def fence_orders(execution: Execution) -> Iterator[Execution]:

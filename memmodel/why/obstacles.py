@@ -104,7 +104,7 @@ class Sentences:
             case Reason.PROXY_FENCE_SPACE:
                 return self._space(change, prior)
             case Reason.NOT_WAITED:
-                late, repair = self._too_late(change) or self._too_little(change.at, change.other)
+                late, repair = self._too_little(change)
                 repair = repair or f"a wait for its end before {self._line(change.other)}"
                 return f"{prior} may not be over at {after}{late}", repair
             case Reason.TCGEN05_WAIT:
@@ -311,10 +311,10 @@ class Sentences:
         again = None if event is None else waited_again(self.execution, event)
         return "" if again is None else f"; {self._line(again[0])} waits for what {self._line(again[1])} has waited for"
 
-    def _too_little(self, event: int, other: int | None) -> tuple[str, str]:
+    def _too_little(self, change: Change) -> tuple[str, str]:
         """A wait of the thread that stands there and does not cover the access; what would do, where that is not
         another wait."""
-        completes = self.execution.relation("compl")
+        completes, event = self.execution.relation("compl"), change.at
         issue = self.flow.in_po(event)
         waits = [
             n
@@ -322,7 +322,7 @@ class Sentences:
             if "WAITGROUP" in self.shown[n].tags and self.po[issue] >> n & 1 and not completes[event] >> n & 1
         ]
         if not waits:
-            return self._waited_again(other), ""
+            return self._too_late(change) or (self._waited_again(change.other), "")
         submits = [n for n in bits(self.po[waits[0]]) if is_submit(self.execution.events[n].label)]
         if submits:
             after = self.ref(submits[0])
