@@ -18,7 +18,7 @@ from memmodel.program.ops import AtBarrier, CommitGroup, Emit, IssueAsync, OnObj
 from memmodel.ptx.operands import Imm, Mem
 from memmodel.repair.costs import OTHER, STRONG_DATA, WAIT, cost
 from memmodel.repair.edits import Edit, place, respelled
-from memmodel.repair.exchanging.exchanges import BARRIERS, alike, alike_waits, exchanges, waits_of_rounds
+from memmodel.repair.exchanging.exchanges import alike, alike_waits, barrier_of, exchanges, waits_of_rounds
 from memmodel.repair.insertion.arrivals import count_of
 from memmodel.repair.insertion.flips import flips
 from memmodel.repair.insertion.gaps import gaps, moved
@@ -91,18 +91,9 @@ def replacements(lowered: LoweredTest) -> list[Edit]:
 
 def _barriers_and_ranks(test: LitmusTest) -> dict[str, list[int]]:
     """The numbers of the barriers that the test has, and of the CTAs in its clusters: by what is numbered."""
-    named = (_barrier(item) for thread in test.threads for item in instructions(thread))
+    named = (barrier_of(item) for thread in test.threads for item in instructions(thread))
     ids = {barrier[1] for barrier in named if barrier is not None}
     return {"barrier": sorted(ids), "rank": sorted({thread.place.cta for thread in test.threads})}
-
-
-def _barrier(item: Instruction) -> tuple[int, int] | None:
-    """Which operand of an instruction says at which barrier of the CTA it is, and the number of that barrier."""
-    if item.parts[0] not in BARRIERS or "cluster" in item.parts or "warp" in item.parts:
-        return None
-    number = 1 if "red" in item.parts else 0
-    operand = item.operands[number] if number < len(item.operands) else None
-    return (number, operand.value) if isinstance(operand, Imm) else None
 
 
 def _numbers(
@@ -116,7 +107,7 @@ def _numbers(
         others: list[int] = []
         if "wait" in head and "parity" in head and value in (0, 1):
             others = [1 - value]
-        elif (number, value) == _barrier(item):
+        elif (number, value) == barrier_of(item):
             others = [other for other in names["barrier"] if other != value]
         elif head.startswith("mapa") and number == 2:
             others = [rank for rank in names["rank"] if rank != value]
@@ -126,7 +117,7 @@ def _numbers(
             others = list(range(value))
         elif head.startswith("mbarrier.") and ("expect_tx" in head or "complete_tx" in head):
             others = [size for size in sizes if size != value]
-        elif head.startswith(("mbarrier.init", "mbarrier.arrive", "bar.", "barrier.cta", "barrier.sync")):
+        elif head.startswith(("mbarrier.init", "mbarrier.arrive")) or barrier_of(item) is not None:
             step = 32 if head.startswith("bar") else 1
             others = [count for count in (value - step, value + step, value + 2 * step) if count > 0 and number > 0]
         for other in others:
@@ -221,7 +212,7 @@ def _names(test: LitmusTest, thread: Thread, item: Instruction, at: tuple[int, i
         if mnemonic == item.mnemonic:
             mnemonic = item.mnemonic.replace("arrive", "arrive.noinc", 1)
         yield respelled(thread, item, mnemonic, NUMBER, (*at, "number"))
-    if _barrier(item) is not None and "arrive" in item.parts:
+    if barrier_of(item) is not None and "arrive" in item.parts:
         yield respelled(thread, item, item.mnemonic.replace("arrive", "sync", 1), OTHER + WAIT, (*at, "name"))
     if item.parts[0] == "red" and "async" not in item.parts:
         mnemonic = "atom" + item.mnemonic.removeprefix("red")

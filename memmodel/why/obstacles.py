@@ -85,6 +85,9 @@ class Sentences:
         words = change.words
         match change.reason:
             case Reason.NO_SYNCHRONIZATION:
+                if (parts := self._updated_between(change)) is not None:
+                    between, both = f"{prior} comes between {' and '.join(parts)}", " and ".join(parts)
+                    return f"{between}, which read and write one place", f"an atomic operation in place of {both}"
                 return f"nothing orders {prior} before {after}", self._meeting(change)
             case Reason.NOT_SEEN:
                 branch = "a branch that skips the access"
@@ -152,6 +155,17 @@ class Sentences:
                 return text, f"wgmma.fence before {self._line(change.at)}"
             case _:
                 return f"{prior}: {words} is missing", f"{words} at {self._line(change.at)}"
+
+    def _updated_between(self, change: Change) -> tuple[str, str] | None:
+        """The strong read and the later write of a thread between which another one writes: its update is lost."""
+        events, write, read = self.execution.events, change.at, change.other
+        if read is None or not (self.execution.set("W") >> write & 1 and self.execution.set("R") >> read & 1):
+            return None
+        later = [n for n in bits(self.po[read] & self.execution.relation("co")[write])]
+        lost = next((n for n in later if events[n].point.cell == events[read].point.cell), None)
+        labels = [] if lost is None else [events[n].label for n in (write, read, lost)]
+        strong = bool(labels) and all(isinstance(label, Access) and label.sem is not Sem.WEAK for label in labels)
+        return (self._line(read), self._line(lost)) if strong else None
 
     def _beside(self, change: Change) -> tuple[str, str] | None:
         """The sentence where synchronization stands in the wrong place."""

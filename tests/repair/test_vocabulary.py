@@ -108,6 +108,13 @@ thread P @ cta 0 { st.shared.u32 [s], 1; bar.sync 1, 64; }
 thread C @ cta 0 { bar.arrive 1, 64; ld.shared.u32 %r, [s]; }
 ~exists (C:r == 0)
 """
+TWO_OF_THREE = """PTX warps
+.shared .u32 x;
+thread A @ cta 0 { st.shared.u32 [x], 1; setp.eq.u32 %p, 1, 1; barrier.red.popc.u32 %n, 2, 64, %p; }
+thread B @ cta 0 { setp.eq.u32 %p, 1, 1; barrier.red.popc.u32 %n, 2, 64, %p; ld.shared.u32 %r, [x]; }
+thread C @ cta 0 { setp.eq.u32 %p, 1, 1; barrier.red.popc.u32 %n, 2, 64, %p; ld.shared.u32 %r, [x]; }
+~exists hang
+"""
 COUNTED_TWICE = """PTX noinc
 .global .u32 g;
 .shared .u32 s;
@@ -161,9 +168,10 @@ LOOP:
         (GIVEN_UP, "A, line 5: move tcgen05.relinquish_alloc_permit"),
         (TO_ONE_CTA, "L, line 7: 1 -> 3 in cp.async.bulk"),
         (ARRIVES_ONLY, "C, line 4: bar.arrive -> bar.sync"),
+        (TWO_OF_THREE, "A, B, C, lines 3, 4, 5: 64 -> 96 in barrier 2"),
         (SAME_PARITY, "C, line 24: xor.b32 %phase, %phase, 1, for the other parity in the next round, before bra"),
     ],
-    ids=["barrier", "rank", "noinc", "object", "always", "stage", "permit", "mask", "arrive", "parity"],
+    ids=["barrier", "rank", "noinc", "object", "always", "stage", "permit", "mask", "arrive", "reduced", "parity"],
 )
 def test_the_number_that_is_wrong_is_changed(text: str, change: str) -> None:
     first = fix("t", text, MODELS, Options(), most=1).repairs[0].changes

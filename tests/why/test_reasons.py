@@ -153,6 +153,19 @@ def test_a_thread_that_comes_first_need_not_have_seen_the_other() -> None:
     }
 
 
+LOST = """PTX lost
+.global .u32 sum;
+thread A @ cta 0 { ld.relaxed.gpu.global.u32 %v, [sum]; add.u32 %v, %v, 2; st.relaxed.gpu.global.u32 [sum], %v; }
+thread B @ cta 1 { red.relaxed.gpu.global.add.u32 [sum], 3; }
+~exists (sum == 2)
+"""
+
+
+def test_an_update_is_lost_between_a_read_and_a_write() -> None:
+    (obstacle,) = api.explain(LOST).stories[0].obstacles
+    assert "comes between" in obstacle.text and obstacle.repair.startswith("an atomic operation in place of")
+
+
 TWO_REDUCTIONS = """PTX hist
 .shared .u32 n @ cta 1 = 0;
 .shared .align 8 .b64 bar @ cta 1 = mbarrier(1);

@@ -14,6 +14,7 @@ from dataclasses import replace
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction, LitmusTest, Thread
 from memmodel.program.lowered import LoweredTest
+from memmodel.ptx.operands import Imm
 from memmodel.repair.costs import OTHER, WAIT
 from memmodel.repair.edits import Edit, place
 from memmodel.repair.insertion.arrivals import count_of
@@ -42,6 +43,15 @@ def exchanges(lowered: LoweredTest) -> list[Edit]:
     return [*edits, *_all_multicast(lowered)]
 
 
+def barrier_of(item: Instruction) -> tuple[int, int] | None:
+    """Which operand of an instruction says at which barrier of the CTA it is, and the number of that barrier."""
+    if item.parts[0] not in BARRIERS or "cluster" in item.parts or "warp" in item.parts:
+        return None
+    number = 1 if "red" in item.parts else 0
+    operand = item.operands[number] if number < len(item.operands) else None
+    return (number, operand.value) if isinstance(operand, Imm) else None
+
+
 def alike(lowered: LoweredTest, numbers: Iterable[Edit]) -> list[Edit]:
     """The same number put for the same number in all like instructions of a thread, or of all like threads, and the
     same count for the same count in all instructions at a barrier."""
@@ -56,9 +66,10 @@ def alike(lowered: LoweredTest, numbers: Iterable[Edit]) -> list[Edit]:
             groups.setdefault((thread, item.mnemonic, *change), []).append(edit)
             if bodies.count(bodies[thread]) > 1:
                 groups.setdefault((bodies[thread], item.mnemonic, *change), []).append(edit)
-            named = item.operands[0].span
-            if item.parts[0] in BARRIERS and named is not None and edit.start != named.start:
-                barrier = f"barrier {named.text}"
+            named = barrier_of(item)
+            span = None if named is None else item.operands[named[0]].span
+            if named is not None and span is not None and edit.start != span.start:
+                barrier = f"barrier {named[1]}"
                 groups.setdefault((BARRIERS, barrier, *change), []).append(edit)
     merged: dict[frozenset[Edit], Edit] = {}
     widest = sorted(groups.items(), key=lambda group: -len({edit.group[0] for edit in group[1]}))
