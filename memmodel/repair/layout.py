@@ -66,7 +66,11 @@ def laid(source: Source) -> Laid:
     test = api.read_test(source).test
     if test.layout is Layout.BLOCKS:
         return Laid(test, source.text)
-    return Laid(test, print_litmus(convert(test, Layout.BLOCKS)))
+    try:
+        return Laid(test, print_litmus(convert(test, Layout.BLOCKS)))
+    except InputError as error:
+        why = f"tests are changed as PTX, and this table has no equal there: {error.message}"
+        raise InputError(why, error.span, "`memmodel explain` says what is missing") from error
 
 
 def _parsed(test: LitmusTest, text: str) -> LitmusTest:

@@ -6,6 +6,7 @@ import pytest
 
 from memmodel import api
 from memmodel.engine import Options
+from memmodel.errors import InputError
 from memmodel.repair.fix import fix
 from memmodel.repair.weaken import weaken
 
@@ -243,3 +244,9 @@ def test_weaken_narrows_the_scope_of_half_a_proxy_fence() -> None:
         any(f"{half}.sys -> " in one and f"{half}.gpu" in one for one in what) for half in ("release", "acquire")
     )
     assert len(what) == 2
+
+
+def test_a_table_that_has_no_equal_in_ptx_is_said_to_be_one() -> None:
+    text = "PTX t\n{ x = 0; s @ surface aliases x; }\n P0@cta 0 ;\n sust.weak s, 1 ;\n ld.weak r0, x ;\nexists (P0:r0 == 0)\n"
+    with pytest.raises(InputError, match="tests are changed as PTX, and this table has no equal there: sust"):
+        fix("t", text, MODELS, Options())
