@@ -153,13 +153,13 @@ class Diagnosing:
         assert diagnosis is None or isinstance(diagnosis, Diagnosis)
         return diagnosis
 
-    def as_that_of(self, other: Diagnosis | None) -> Diagnosis | None:
+    def as_that_of(self, other: Diagnosis | None, *, whatever_tier: bool) -> Diagnosis | None:
         """The diagnosis with changes that are enough for something else; None if they are not for this, or if this one
         needs fewer, or such as are tried first."""
         mine = self.diagnosis()
-        if mine is None or other is None or other.changes == mine.changes or _last_tier(other) > _last_tier(mine):
+        if mine is None or other is None or other.changes == mine.changes:
             return None
-        if not self.ends(other.changes):
+        if (_last_tier(other) > _last_tier(mine) and not whatever_tier) or not self.ends(other.changes):
             return None
         kept = self._shrunk(list(other.changes))
         return self._of(kept) if len(kept) <= len(mine.changes) else None

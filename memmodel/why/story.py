@@ -59,10 +59,20 @@ def finding_story(
     def told() -> Story:
         diagnosis = diagnosing.diagnosis()
         if shown is not None and shown == witness:
-            diagnosis = diagnosing.as_that_of(_about_outcome(model, shown, execution).diagnosis()) or diagnosis
+            other = _about_outcome(model, shown, execution).diagnosis()
+            around = _turned_round(diagnosing, _ends(diagnosis, pair), _ends(other, None))
+            diagnosis = diagnosing.as_that_of(other, whatever_tier=around) or diagnosis
         return _story(finding.flag, witness, diagnosing, diagnosis, pair, rule_text, meant=meant)
 
     return limited(told, None)
+
+
+def _turned_round(diagnosing: Diagnosing, mine: tuple[int, int] | None, other: tuple[int, int] | None) -> bool:
+    """True if two reasons are about two threads, and which of them comes first is the other way round."""
+    if mine is None or other is None:
+        return False
+    first, second = ([diagnosing.flow.thread(diagnosing.flow.in_po(event)) for event in ends] for ends in (mine, other))
+    return first == second[::-1] != second
 
 
 def _about_outcome(model: Model, witness: Witness, execution: Execution) -> Diagnosing:

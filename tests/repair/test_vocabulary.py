@@ -116,6 +116,17 @@ thread B @ cta 0 { setp.eq.u32 %p, 1, 1; barrier.red.popc.u32 %n, 2, 64, %p; ld.
 thread C @ cta 0 { setp.eq.u32 %p, 1, 1; barrier.red.popc.u32 %n, 2, 64, %p; ld.shared.u32 %r, [x]; }
 ~exists hang
 """
+HANDED_BACK = """PTX back
+.global .align 16 .u32 out[4];
+.shared .align 16 .u32 s[4] = {1};
+thread T @ cta 0 {
+    cp.async.bulk.global.shared::cta.bulk_group [out], [s], 16;
+    cp.async.bulk.commit_group;
+    bar.sync 0;
+}
+thread W @ cta 0 { bar.sync 0; st.shared.u32 [s], 2; }
+~exists (out[0] == 2)
+"""
 COUNTED_TWICE = """PTX noinc
 .global .u32 g;
 .shared .u32 s;
@@ -170,9 +181,23 @@ LOOP:
         (TO_ONE_CTA, "L, line 7: 1 -> 3 in cp.async.bulk"),
         (ARRIVES_ONLY, "C, line 4: bar.arrive -> bar.sync"),
         (TWO_OF_THREE, "A, B, C, lines 3, 4, 5: 64 -> 96 in barrier 2"),
+        (HANDED_BACK, "T, line 7: cp.async.bulk.wait_group.read 0 before bar.sync"),
         (SAME_PARITY, "C, line 24: xor.b32 %phase, %phase, 1, for the other parity in the next round, before bra"),
     ],
-    ids=["barrier", "rank", "noinc", "object", "always", "stage", "permit", "mask", "arrive", "reduced", "parity"],
+    ids=[
+        "barrier",
+        "rank",
+        "noinc",
+        "object",
+        "always",
+        "stage",
+        "permit",
+        "mask",
+        "arrive",
+        "reduced",
+        "reads",
+        "parity",
+    ],
 )
 def test_the_number_that_is_wrong_is_changed(text: str, change: str) -> None:
     first = fix("t", text, MODELS, Options(), most=1).repairs[0].changes
@@ -247,6 +272,6 @@ def test_weaken_narrows_the_scope_of_half_a_proxy_fence() -> None:
 
 
 def test_a_table_that_has_no_equal_in_ptx_is_said_to_be_one() -> None:
-    text = "PTX t\n{ x = 0; s @ surface aliases x; }\n P0@cta 0 ;\n sust.weak s, 1 ;\n ld.weak r0, x ;\nexists (P0:r0 == 0)\n"
+    text = "PTX t\n{ x = 0; s @ surface aliases x; }\n P0@cta 0 ;\n sust.weak s, 1 ;\nexists (x == 0)\n"
     with pytest.raises(InputError, match="tests are changed as PTX, and this table has no equal there: sust"):
         fix("t", text, MODELS, Options())

@@ -166,6 +166,50 @@ def test_an_update_is_lost_between_a_read_and_a_write() -> None:
     assert "comes between" in obstacle.text and obstacle.repair.startswith("an atomic operation in place of")
 
 
+RESET = """PTX reset
+.shared .u32 n @ cta 1 = 0;
+.shared .align 8 .b64 bar @ cta 1 = mbarrier(1);
+thread A @ cta 0, cluster 0 {
+    red.async.relaxed.cluster.mbarrier::complete_tx::bytes.shared::cluster.add.u32 [n@cta1], 4, [bar@cta1];
+}
+thread B @ cta 1, cluster 0 {
+    st.shared::cta.u32 [n], 0;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 4;
+WAIT:
+    mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p, [bar], 0;
+    @!%p bra WAIT;
+    ld.shared::cta.u32 %r0, [n];
+}
+~exists (B:r0 != 4)
+"""
+
+
+def test_a_race_is_not_explained_by_the_order_that_loses_the_outcome() -> None:
+    """To wait for the reduction before the reset would end the race, and make every outcome a wrong one."""
+    stories = api.explain(RESET).stories
+    assert len(stories) > 1 and {it.reason for story in stories for it in story.obstacles} == {
+        Reason.NO_SYNCHRONIZATION
+    }
+
+
+INVALIDATED = """PTX inval
+.shared .align 8 .b64 bar = mbarrier(1);
+thread A @ cta 0 { mbarrier.arrive.shared::cta.b64 _, [bar]; mbarrier.inval.shared::cta.b64 [bar]; }
+thread B @ cta 0 {
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;
+    @!%p bra WAIT;
+}
+~exists undefined
+"""
+
+
+def test_an_object_is_used_before_it_is_invalidated() -> None:
+    (story,) = api.explain(INVALIDATED).stories
+    assert story.first is not None and "try_wait" in story.first.text
+    assert story.second is not None and "inval" in story.second.text
+
+
 TWO_REDUCTIONS = """PTX hist
 .shared .u32 n @ cta 1 = 0;
 .shared .align 8 .b64 bar @ cta 1 = mbarrier(1);

@@ -22,6 +22,7 @@ from memmodel.repair.costs import (
     OTHER,
     PROXY_FENCE,
     PROXY_FENCE_OF_ONE_SPACE,
+    READS_ALONE,
     SCOPE_COST,
     SEM_FACTOR,
     TCGEN05_FENCE,
@@ -105,7 +106,7 @@ class Lines:
             yield from self._maps(past, ahead)
             yield from self._tcgen05(past, ahead)
         if past:
-            yield from _groups(past, ahead)
+            yield from _groups(past, ahead, of_reads=not self.exact)
             if _families(past) & FABRIC:
                 yield Addition("fabric.submit;", "fabric.submit", OTHER, 1)
             yield from self._commits(gap, past)
@@ -252,8 +253,8 @@ def _fabric(among: list[Op]) -> Iterator[Addition]:
             yield Addition(f"{release};\n{acquire};", f"{release} and .acquire", sum(prices), 4)
 
 
-def _groups(past: list[Op], ahead: list[Op]) -> Iterator[Addition]:
-    """Commits of groups and waits for them, after what they are about."""
+def _groups(past: list[Op], ahead: list[Op], *, of_reads: bool) -> Iterator[Addition]:
+    """Commits of groups and waits for them, after what they are about. `of_reads`: also waits for reads alone."""
     for family, line in _SINGLE:
         if family in _families(past):
             yield Addition(f"{line};", line, WAIT, 0)
@@ -263,8 +264,11 @@ def _groups(past: list[Op], ahead: list[Op]) -> Iterator[Addition]:
             continue
         commits = [n for n, op in enumerate(past) if isinstance(op, CommitGroup) and op.track is track]
         if commits and commits[-1] > issued[-1]:
+            reads = wait.replace("wait_group", "wait_group.read") if of_reads and track is Track.BULK else ""
+            if reads:
+                yield Addition(f"{reads};", reads, WAIT - OTHER * READS_ALONE, 0)
             if wait:
-                yield Addition(f"{wait};", wait, WAIT, 0)
+                yield Addition(f"{wait};", wait, WAIT, 0, (reads,) if reads else ())
             continue
         if wait:
             yield Addition(f"{commit};\n{wait};", f"{commit} and {wait}", WAIT + OTHER, 0)

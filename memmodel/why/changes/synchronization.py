@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memmodel.base.labels import Barrier, Domain, Fence, GroupWait, Half, Mark, ProxyFence
+from memmodel.base.labels import Action, Barrier, Domain, Fence, GroupWait, Half, Mark, Mbarrier, ProxyFence
 from memmodel.base.rows import bits, pairs_of
 from memmodel.why.alter import Alteration, Inserted
 from memmodel.why.changes.situation import Change, Situation
@@ -22,7 +22,7 @@ def of_synchronization(asked: Situation) -> Iterator[Change]:
     pairs = [asked.pair, asked.pair[::-1]] if asked.pair is not None else [*_overtaken(asked), *_early(asked)]
     about = asked.sources
     concerned = {(a, b) for a, b in pairs if about >> a & 1 or about >> b & 1 or _tells_nobody(asked, a)}
-    pairs.sort(key=lambda pair: (asked.flow.leads(pair[1], pair[0]), pair not in concerned))
+    pairs.sort(key=lambda pair: (_uses_what_ended(asked, *pair), asked.flow.leads(*pair[::-1]), pair not in concerned))
     for number, (a, b) in enumerate(pairs):
         start, end = asked.flow.in_po(a), asked.flow.in_po(b)
         first, second = asked.events[start].point, asked.events[end].point
@@ -33,6 +33,12 @@ def of_synchronization(asked: Situation) -> Iterator[Change]:
         yield _meeting(asked, a, b, 10.0 + number / 100)
         if number < _FIRST:
             yield from _passed_on(asked, a, b, 9.0 + number / 100)
+
+
+def _uses_what_ended(asked: Situation, first: int, second: int) -> bool:
+    """True if the first event invalidates an object, and the second one is no init of it: it has to come before."""
+    actions = [label.action if isinstance(label := asked.events[n].label, Mbarrier) else None for n in (first, second)]
+    return actions[0] is Action.INVAL and actions[1] is not Action.INIT
 
 
 def _tells_nobody(asked: Situation, event: int) -> bool:
