@@ -157,13 +157,18 @@ class FormulaAlgebra(Algebra[FormulaValue]):
 
     def fails(self, test: str, value: FormulaValue) -> int:
         """The formula that says that a value is not empty, not irreflexive, or not acyclic, as the test asks."""
+        return self.logic.disj(self.failing(test, value).values())
+
+    def failing(self, test: str, value: FormulaValue) -> dict[tuple[int, ...], int]:
+        """The same in parts: for each event or pair that should not be there, the formula that says that it is. A cycle
+        has no such place, and is one part."""
         if test == "acyclic":
-            return cyclic(self.logic, _rel(value))
+            return {(): cyclic(self.logic, _rel(value))}
         if isinstance(value, dict):
-            return self.logic.disj(value.values())
+            return {(a,): formula for a, formula in value.items()}
         if test == "irreflexive":
-            return self.logic.disj(row[a] for a, row in enumerate(value) if a in row)
-        return self.logic.disj(formula for row in value for formula in row.values())
+            return {(a,): row[a] for a, row in enumerate(value) if a in row}
+        return {(a, b): formula for a, row in enumerate(value) for b, formula in row.items()}
 
 
 def kept(row: Row) -> Row:

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, permutations, product
+from itertools import combinations, pairwise, permutations, product
 from pathlib import Path
 
 import pytest
@@ -21,13 +21,17 @@ from memmodel.errors import BudgetSpent
 from memmodel.isa.rows.ingredients import Form
 from memmodel.search.differences import ModelPair
 from memmodel.search.programs import Specimen
+from memmodel.search.solving.folded import Folded
 from memmodel.search.solving.layouts import ThreadLayout, layouts
 from memmodel.search.solving.question import ProgramQuestion
 from memmodel.search.solving.superposed import Superposed
 from memmodel.search.solving.task import SolvingTask
+from memmodel.search.solving.wellformed import constrain
 from memmodel.search.tasks import DifferenceTask
 from memmodel.search.vocabulary import Vocabulary, vocabulary
 from memmodel.search.work import HereAndNow, run
+from memmodel.solve.cadical import CaDiCaL
+from memmodel.solve.formulas import Satisfiable
 
 ONE_CTA = ((0, 0, 0), (0, 0, 0))
 TWO_CTAS = ((0, 0, 0), (0, 1, 1))
@@ -48,6 +52,25 @@ def test_an_access_has_as_many_events_as_the_other_words_cut_its_bytes():
             program = Superposed(words_of_two, layout)
             graph = program.graph()
             assert len(program.labels(graph)) == len(graph.events)
+
+
+def test_events_share_a_lane_only_if_no_execution_has_both() -> None:
+    """A copy by a tensor map has the events of each map that it may find there: one or the other is executed."""
+    words = vocabulary(["copy.map", "tensormap.replace", "st.tile.weak"], locations=1)
+    folded = Folded(Superposed(words, ThreadLayout((1, 1), ONE_CTA)))
+    constrain(folded)
+    lanes: dict[int, list[int]] = {}
+    for event, lane in zip(folded.graph.events, folded.lane_of, strict=True):
+        lanes.setdefault(lane, []).append(folded.base.runs[event.uid])
+    solver = CaDiCaL(folded.logic)
+    for runs in lanes.values():
+        for one, other in combinations(runs, 2):
+            assert solver.check([folded.logic.both(one, other)]) is Satisfiable.UNSAT
+    assert any(
+        folded.owners[first] == folded.owners[second] is not None
+        for first, second in combinations(range(len(folded.lane_of)), 2)
+        if folded.lane_of[first] == folded.lane_of[second]
+    )
 
 
 @pytest.mark.parametrize(("words", "events"), [("", 1), ("reduce", 2), ("tcgen05.shift", 4)])
@@ -153,8 +176,9 @@ def test_the_formulas_find_in_a_program_what_the_engine_finds(seats: tuple[tuple
         assert question.solver.check(program).value == "sat"
         specimen, _ = question.candidate()
         flags = specimen.flags(pair.models[0])
-        for flag, formula in question.raised[0].items():
-            shown = question.satisfiable(*program, question.ends, question.allowed[0], formula)
+        for flag, parts in question.raised[0].items():
+            raised = question.logic.disj(parts.values())
+            shown = question.satisfiable(*program, question.ends, question.allowed[0], raised)
             assert shown is (flag in flags), specimen.text("exists (true)")
         found |= flags
     assert len([flag for flag in found if flag.startswith("undefined-tensor-memory")]) > 1

@@ -26,6 +26,9 @@ from memmodel.events.graph import Event, EventGraph, MemoryEvent, ObjectEvent
 from memmodel.search.solving.joint import with_joint_operations
 from memmodel.search.solving.superposed import Superposed, register_of
 
+NOWHERE = -1
+"""In place of the slot of an event that no slot has, such as an initial write."""
+
 OF_EVENTS = ("id", "si", "so", "rmw", "iss")
 """Relations between parts of one instruction, by their numbers."""
 
@@ -52,7 +55,8 @@ class LaneAlgebra(FormulaAlgebra):
 
 
 class Folded:
-    """Base names over lanes. `forms`: for a slot and an access of the vocabulary, the variables of its forms."""
+    """Base names over lanes. `slot_of`: the slot of each lane; `forms`: for a slot and an access of the vocabulary, the
+    variables of its forms."""
 
     def __init__(self, program: Superposed) -> None:
         self.program = program
@@ -67,6 +71,9 @@ class Folded:
         self._choose_forms()
         self.lane_of = self._lanes()
         self.count = 1 + max(self.lane_of, default=-1)
+        self.slot_of = {
+            lane: NOWHERE if owner is None else owner[0] for lane, owner in zip(self.lane_of, self.owners, strict=True)
+        }
         self.runs = self._fold_row({event.uid: self.base.runs[event.uid] for event in self.graph.events})
         self.variants = list(self._variants())
         self._known: dict[tuple[str, bool], FormulaValue] = {}
@@ -101,18 +108,27 @@ class Folded:
     # ---- lanes -------------------------------------------------------------------------------------------------------
 
     def _lanes(self) -> list[int]:
-        """The lane of each event: of its slot, for events of its kind, the first that its option has not used."""
+        """The lane of each event: of its slot, for events of its kind, the first in which its option has none that may
+        be executed beside it."""
         numbers: dict[object, int] = {}
-        used: dict[tuple[tuple[int, int], str], int] = {}
+        used: dict[tuple[tuple[int, int], str], list[list[int]]] = {}
         lanes = []
         for event, owner in zip(self.graph.events, self.owners, strict=True):
             key: object = ("initial", event.uid)
             if owner is not None:
-                kind = _kind(event)
-                nth = used[owner, kind] = used.get((owner, kind), -1) + 1
-                key = (owner[0], kind, nth)
+                kind, runs = _kind(event), self.base.runs[event.uid]
+                key = (owner[0], kind, self._first_free(used.setdefault((owner, kind), []), runs))
             lanes.append(numbers.setdefault(key, len(numbers)))
         return lanes
+
+    def _first_free(self, used: list[list[int]], runs: int) -> int:
+        """The number of the first lane whose events exclude one that is executed under a formula, which joins them."""
+        for number, lane in enumerate(used):
+            if all(self.logic.refuted(self.logic.both(runs, other)) for other in lane):
+                lane.append(runs)
+                return number
+        used.append([runs])
+        return len(used) - 1
 
     def _fold_row(self, row: Row) -> Row:
         cells: dict[int, list[int]] = {}

@@ -7,7 +7,7 @@ both models, by the engines; if they say that the models agree on it, it is excl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -30,8 +30,8 @@ from memmodel.search.vocabulary import Vocabulary
 from memmodel.solve.cadical import CaDiCaL
 from memmodel.solve.formulas import Satisfiable
 
-DEEPER = 3
-"""A `let rec` is unfolded this many times more than a layout has slots."""
+Slots = tuple[int, ...]
+"""The slots of some events; NOWHERE for one that no slot has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,9 @@ class Goal:
 class LayoutQuestion:
     """All programs of a layout and what models say of their executions, as one set of formulas.
 
-    `allowed`: for each model, that it allows the execution; `raised`: for each model, that a flag is raised; `ends`:
-    that all threads end; `programs`: which programs are asked for, one after the other; `solver`: who is asked.
+    `allowed`: for each model, that it allows the execution; `raised`: for each model and flag, that it is raised, in
+    parts: by the slots of the events for which it is; `ends`: that all threads end; `programs`: which programs are
+    asked for, one after the other; `solver`: who is asked.
     """
 
     def __init__(
@@ -66,8 +67,8 @@ class LayoutQuestion:
         busy = constrain(self.folded)
         self.programs = (busy, TRUE) if vocabulary.idle else (busy,)
         self.allowed: list[int] = []
-        self.raised: list[dict[str, int]] = []
-        self._algebra = LaneAlgebra(self.logic, self._running(), self.folded.read, layout.number + DEEPER)
+        self.raised: list[dict[str, dict[Slots, int]]] = []
+        self._algebra = LaneAlgebra(self.logic, self._running(), self.folded.read, layout.number)
         self._evaluate(models, flags)
         self.ends = self.folded.graph.complete()
         self.solver = CaDiCaL(self.logic)
@@ -82,12 +83,30 @@ class LayoutQuestion:
         for model in models:
             defined = graph.define(model.definitions)
 
-            def holds(check: Check, defined: list[int] = defined) -> int:
-                fails = self._algebra.fails(check.kind, evaluator.value(graph.node(check.body, defined)))
-                return fails if check.negated else -fails
+            def fails(check: Check, defined: list[int] = defined) -> dict[Slots, int]:
+                return self._by_slots(
+                    self._algebra.failing(check.kind, evaluator.value(graph.node(check.body, defined)))
+                )
+
+            def holds(check: Check) -> int:
+                formula = self.logic.disj(fails(check).values())
+                return formula if check.negated else -formula
 
             self.allowed.append(self.logic.conj(holds(check) for check in model.axioms))
-            self.raised.append({check.name: holds(check) for check in model.flags if check.name in flags})
+            self.raised.append(
+                {
+                    check.name: fails(check) if check.negated else {(): holds(check)}
+                    for check in model.flags
+                    if check.name in flags
+                }
+            )
+
+    def _by_slots(self, failing: Mapping[tuple[int, ...], int]) -> dict[Slots, int]:
+        """Formulas about lanes, joined where these are of the same slots."""
+        parts: dict[Slots, list[int]] = {}
+        for lanes, formula in failing.items():
+            parts.setdefault(tuple(self.folded.slot_of[lane] for lane in lanes), []).append(formula)
+        return {slots: self.logic.disj(formulas) for slots, formulas in parts.items()}
 
     def satisfiable(self, *formulas: int) -> bool:
         """True if some execution of some program is such."""
@@ -137,7 +156,7 @@ class ProgramQuestion(LayoutQuestion):
         for mine, other in ((0, 1), (1, 0)):
             yield Goal(None, logic.both(allowed[mine], -allowed[other]), allowed[other])
         for flag in self.pair.flags:
-            shows = [logic.both(allowed[number], self.raised[number][flag]) for number in (0, 1)]
+            shows = [logic.both(allowed[n], logic.disj(self.raised[n][flag].values())) for n in (0, 1)]
             for mine, other in ((0, 1), (1, 0)):
                 yield Goal(flag, logic.both(shows[mine], -shows[other]), shows[other])
 
