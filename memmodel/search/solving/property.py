@@ -21,12 +21,12 @@ from memmodel.search.work import Record
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A part of what breaks a property: a check that fails for events of these slots."""
+class Breach:
+    """One way to break a property: its check fails for events of these slots. `formula`: that it does."""
 
     check: str
     slots: Slots
-    broken: int
+    formula: int
 
 
 class PropertyQuestion(LayoutQuestion):
@@ -43,16 +43,16 @@ class PropertyQuestion(LayoutQuestion):
 
         What would break it is asked for one pair of slots after the other: this takes half of the time, or less.
         """
-        left = self._parts()
+        allowed, left = self.allowed[0], self._breaches()
         while left:
-            broken = self.logic.both(self.allowed[0], left[0].broken)
+            formula = left[0].formula
             # Mostly not even an execution that the axioms forbid breaks it, a question without their formulas.
-            if not (self.satisfiable(left[0].broken) and self.satisfiable(broken)):
+            if not (self.satisfiable(formula) and self.satisfiable(self.logic.both(allowed, formula))):
                 left = left[1:]
                 continue
-            some = self.logic.both(self.allowed[0], self.logic.disj(part.broken for part in left))
+            some = self.logic.both(allowed, self.logic.disj(breach.formula for breach in left))
             next(programs for programs in self.programs if self.satisfiable(programs, some))
-            name = next(part.check for part in left if self.solver.holds(part.broken))
+            name = next(breach.check for breach in left if self.solver.holds(breach.formula))
             specimen, literals = self.candidate()
             if name in specimen.flags(self.check.model):
                 yield self.check.raised(specimen, name, 1)
@@ -60,10 +60,15 @@ class PropertyQuestion(LayoutQuestion):
             self.logic.require(*(-literal for literal in literals))
         self.is_settled()
 
-    def _parts(self) -> list[Part]:
-        """All that would break the property; what begins at the last slots first, since it helps with the rest."""
-        parts = [Part(name, *part) for name, of in self.raised[0].items() for part in of.items() if part[1] != FALSE]
-        return sorted(parts, key=lambda part: (-min(part.slots, default=0), max(part.slots, default=0)))
+    def _breaches(self) -> list[Breach]:
+        """All of them; those that begin at the last slots come first, since they help with the rest."""
+        breaches = [
+            Breach(check, slots, formula)
+            for check, by_slots in self.raised[0].items()
+            for slots, formula in by_slots.items()
+            if formula != FALSE
+        ]
+        return sorted(breaches, key=lambda it: (-min(it.slots, default=0), max(it.slots, default=0)))
 
 
 @dataclass(frozen=True, slots=True)
