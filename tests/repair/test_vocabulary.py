@@ -127,6 +127,18 @@ thread T @ cta 0 {
 thread W @ cta 0 { bar.sync 0; st.shared.u32 [s], 2; }
 ~exists (out[0] == 2)
 """
+FIRST_STAGE_TWICE = """PTX twice
+.shared .align 8 .b64 full[2] = mbarrier(1);
+thread P @ cta 0 {
+    mbarrier.arrive.shared::cta.b64 _, [full];
+    mbarrier.arrive.shared::cta.b64 _, [full];
+}
+thread C @ cta 0 {
+W: mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 0; @!%p bra W;
+V: mbarrier.try_wait.parity.shared::cta.b64 %p, [full+8], 0; @!%p bra V;
+}
+~exists hang
+"""
 COUNTED_TWICE = """PTX noinc
 .global .u32 g;
 .shared .u32 s;
@@ -182,6 +194,7 @@ LOOP:
         (ARRIVES_ONLY, "C, line 4: bar.arrive -> bar.sync"),
         (TWO_OF_THREE, "A, B, C, lines 3, 4, 5: 64 -> 96 in barrier 2"),
         (HANDED_BACK, "T, line 7: cp.async.bulk.wait_group.read 0 before bar.sync"),
+        (FIRST_STAGE_TWICE, "P, line 4: [full] -> [full+8] in mbarrier.arrive"),
         (SAME_PARITY, "C, line 24: xor.b32 %phase, %phase, 1, for the other parity in the next round, before bra"),
     ],
     ids=[
@@ -196,6 +209,7 @@ LOOP:
         "arrive",
         "reduced",
         "reads",
+        "twice",
         "parity",
     ],
 )

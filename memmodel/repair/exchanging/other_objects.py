@@ -23,12 +23,13 @@ OBJECT = re.compile(r"\[\s*([A-Za-z_$][\w$]*)(?:\s*\+\s*(\d+))?(\s*@\s*\w+)?\s*\
 
 
 def other_objects(lowered: LoweredTest, hangs: Iterable[TextCounterexample]) -> Iterator[Edit]:
-    """Arrivals, commits and copies with an object for whose phase a thread waits for ever; waits for an object that
-    is signalled and for which the thread does not wait."""
-    wanted = list(dict.fromkeys(name for hang in hangs for name in _awaited(hang)))
+    """Arrivals, commits and copies with an object for whose phase a thread waits for ever, or that nothing signals;
+    waits for an object that is signalled and for which the thread does not wait."""
     uses = _uses(lowered)
     signalled = [name for _, _, item, match in uses if SIGNALS.search(item.mnemonic) for name in [_name(match)]]
     waits = [(number, _name(match)) for number, _, item, match in uses if "_wait" in item.mnemonic]
+    in_vain = [name for _, name in waits if name not in signalled]
+    wanted = list(dict.fromkeys([*(name for hang in hangs for name in _awaited(hang)), *in_vain]))
     for number, index, item, match in uses:
         others = wanted if SIGNALS.search(item.mnemonic) else []
         if "_wait" in item.mnemonic:
