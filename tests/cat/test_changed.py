@@ -99,6 +99,20 @@ def test_nothing_is_asked_of_what_meets_nothing(text: str) -> None:
     assert evaluator.same(graph.defined[-1])
 
 
+def test_what_leads_to_a_cycle_reaches_less_when_the_cycle_does() -> None:
+    """An event before a cycle reaches what those on the cycle reach, no more and no less."""
+    model = parsed("let x = rf+")
+    rf = [0b00010, 0b00100, 0b01010, 0b10000, 0]
+    empty = dict.fromkeys(RELATIONS, [0] * 5)
+    execution = execution_of(dict.fromkeys(SETS, 0), {**empty, "rf": rf}, 5)
+    less = execution_of(dict.fromkeys(SETS, 0), {**empty, "rf": rows_without(rf, 0b01000)}, 5)
+    graph = graph_of(model.definitions)
+    whole = PlainRows(execution, 0b11111)
+    every = EveryValue(graph.graph, whole, LargeEvaluator(graph.graph, whole))
+    evaluator = ChangedEvaluator(graph.graph, PlainRows(less, 0b10111), every, (), 0b01000)
+    assert evaluator.value(graph.defined[-1]) == [0b00110, 0b00110, 0b00110, 0, 0]
+
+
 class Unasked(PlainRows):
     """Rows of an execution of which nothing may be asked."""
 

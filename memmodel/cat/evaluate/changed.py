@@ -11,6 +11,7 @@ A value is that of the other execution without the events that are left out, but
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
+from heapq import heappop, heappush
 from operator import and_, or_
 
 from memmodel.base.rows import Rows, bits, inverse
@@ -309,28 +310,34 @@ class ChangedEvaluator(LargeEvaluator):
         return events
 
     def _closed(self, number: int, operand: int, *, reflexive: bool) -> Difference:
-        """A closure: where the relation has no cycle and nothing new, the rows that reach a change, those first that
-        reach least."""
+        """A closure: where the relation has nothing new, the rows that change, and then those that lead to them. Those
+        that reach least come first, and of these the ones that lie on a cycle: no row is needed before it is made.
+        """
         (differing, rows), here, other = self._rows(operand), self._here, self._base
-        changed = _mask(differing) | self._gone & other.domain(operand)
+        changed = (_mask(differing) | self._leading(operand, self._gone)) & here
         if not changed:
             return None
-        closed = rows_of(other.value(number))
+        closed, leading = rows_of(other.value(number)), other.inverse(operand)
         if any(row & ~rows[event] for event, row in differing.items()):
             return self._compared(number, self.rows.apply(self.nodes[number].op, self.value(operand)))
-        events = sorted(
-            bits((_mask(differing) | self._leading(number, changed)) & here), key=lambda it: closed[it].bit_count()
-        )
         made: dict[int, int] = {}
-        stale, done, back = self._gone, 0, other.inverse(number)
-        for event in events:
+        waiting, met, done = list[tuple[int, int, int]](), 0, 0
+
+        def add(events: int) -> None:
+            for event in bits(events):
+                heappush(waiting, (closed[event].bit_count(), not closed[event] >> event & 1, event))
+
+        while changed or waiting:
+            add(changed)
+            met, changed = met | changed, 0
+            _, is_alone, event = heappop(waiting)
             if done >> event & 1:
                 continue
-            together = (closed[event] & back[event] | 1 << event) & here  # what lies on a cycle with it
+            together = 1 << event
+            if not is_alone:  # what lies on a cycle with it
+                together |= closed[event] & other.inverse(number)[event] & here
             done |= together
             members = [event] if together == 1 << event else bits(together)
-            if not any(member in differing or rows[member] & stale for member in members):
-                continue
             row = 0
             for member in members:
                 row |= differing.get(member, rows[member] & here)
@@ -351,7 +358,8 @@ class ChangedEvaluator(LargeEvaluator):
                 whole = row | 1 << member if reflexive else row
                 if whole != closed[member] & here:
                     made[member] = whole
-                    stale |= 1 << member
+                    changed |= leading[member]
+            changed &= here & ~(met | done)
         return made or None
 
     def _connected(self, operand: int, members: list[int], together: int) -> bool:
