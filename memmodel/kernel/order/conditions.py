@@ -7,6 +7,7 @@ docs/kernels-theorem.md has the theorem.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from memmodel.base.labels import Action, Allocates, Barrier, Half, Mbarrier, Signal, action_of
 from memmodel.base.rows import Rows
@@ -31,63 +32,94 @@ def sentence(instruction: PtxInstruction, why: str) -> str:
     return f"line {instruction.line}: {instruction.opcode}: {why}"
 
 
-def counted(
-    graph: Graph, run: LaunchTrace, body: tuple[PtxInstruction, ...], before: Rows, base: Rows, gone: int = 0
-) -> list[str]:
-    """Arrivals of one generation or phase come before those of the next, and a wait passes on its own phase only.
+class Counts:
+    """The arrivals, phases and waits of a run, made ready to be looked at under many orders."""
 
-    `before`: the order of execution. `base`: base causality. `gone`: events that are not there; of an object or barrier
-    that lacks some of its updates, nothing is said.
-    """
-    complaints: list[str] = []
-    generations: dict[object, dict[int, list[int]]] = {}
-    for thread in {origin.thread for origin in graph.origins}:
-        for event in run.threads[thread].events:
-            number = graph.number.get(id(event))
-            label = event.label
-            if number is None or gone >> number & 1:
+    def __init__(self, graph: Graph, run: LaunchTrace, body: tuple[PtxInstruction, ...]) -> None:
+        self._graph, self._body = graph, body
+        self._arrivals: dict[object, list[tuple[int, int, int]]] = {}
+        """By barrier the arrivals: how many came before, the generation, and the event."""
+        count = 0
+        for thread in {origin.thread for origin in graph.origins}:
+            for event in run.threads[thread].events:
+                number, label = graph.number.get(id(event)), event.label
+                if number is not None and isinstance(label, Barrier) and label.half is Half.ARRIVE:
+                    self._arrivals.setdefault(event.barrier, []).append((count, event.generation, number))
+                    count += 1
+        self._peeks = [
+            ((event.block, event.first, event.note[2]), phase, graph.number[id(event)])
+            for event, phase in run.peeks
+            if id(event) in graph.number
+        ]
+        self._past: dict[int, int] = {}
+        self._lives: list[tuple[object, list[ObjectStep], _Life]] = []
+        for (block, first), log in run.objects.items():
+            lives: dict[int, list[ObjectStep]] = {}
+            for step in log:
+                lives.setdefault(step.life, []).append(step)
+            for life, steps in lives.items():
+                self._lives.append(((block, first, life), steps, _Life(steps, graph, body, self._past)))
+
+    def complaints(self, before: Rows, base: Rows, gone: int = 0) -> list[str]:
+        """Arrivals of one generation or phase come before those of the next, and a wait passes on its own phase only.
+
+        `before`: the order of execution. `base`: base causality. `gone`: events that are not there; of an object or
+        barrier that lacks some of its updates, nothing is said.
+        """
+        complaints: list[str] = []
+        for levels in self._generations(gone):
+            complaints += _ordered(
+                levels, before, lambda n: self._body[self._graph.origins[n].at], "arrivals of two generations"
+            )
+        peeked: dict[object, list[tuple[int, int]]] = {}
+        for place, phase, test in self._peeks:
+            if not gone >> test & 1:
+                peeked.setdefault(place, []).append((phase, test))
+        order = _Order(before, base, gone)
+        for which, life in self._lives_without(gone):
+            complaints += life.complaints(order, peeked.get(which, []))
+        return list(dict.fromkeys(complaints))
+
+    def late_tests(self, before: Rows, base: Rows) -> list[tuple[int, int]]:
+        """Tests of mbarrier objects that other threads do not wait for: when a thread comes to one of them, the phase
+        after its own may have ended. Of each thread and instruction the number, those of early phases first.
+        """
+        order = _Order(before, base, 0)
+        tests = [test for _, life in self._lives_without(0) for test in life.late_tests(order)]
+        places = (self._graph.origins[test] for _, test in sorted(tests))
+        return list(dict.fromkeys((place.thread, place.at) for place in places))
+
+    def _generations(self, gone: int) -> Iterator[dict[int, list[int]]]:
+        """The arrivals that are there, of each barrier by generation."""
+        left = [[it for it in arrivals if not gone >> it[2] & 1] for arrivals in self._arrivals.values()]
+        for arrivals in sorted(filter(None, left)):
+            levels: dict[int, list[int]] = {}
+            for _, generation, number in arrivals:
+                levels.setdefault(generation, []).append(number)
+            yield dict(enumerate(levels[each] for each in sorted(levels))) if gone else levels
+
+    def _lives_without(self, gone: int) -> Iterator[tuple[object, _Life]]:
+        """The mbarrier objects, each from an init to the next, with their places."""
+        for which, steps, life in self._lives:
+            if gone & life.updates:
                 continue
-            if isinstance(label, Barrier) and label.half is Half.ARRIVE:
-                generations.setdefault(event.barrier, {}).setdefault(event.generation, []).append(number)
-    for by_number in generations.values():
-        levels = dict(enumerate(by_number[each] for each in sorted(by_number))) if gone else by_number
-        complaints += _ordered(levels, before, lambda n: body[graph.origins[n].at], "arrivals of two generations")
-    peeked: dict[object, list[tuple[int, int]]] = {}
-    for event, phase in run.peeks:
-        if id(event) in graph.number and not gone >> graph.number[id(event)] & 1:
-            place = event.block, event.first, event.note[2]
-            peeked.setdefault(place, []).append((phase, graph.number[id(event)]))
-    for which, life in _lives(graph, run, body, before, base, gone):
-        complaints += life.complaints(peeked.get(which, []))
-    return list(dict.fromkeys(complaints))
+            if not gone & life.events:
+                yield which, life
+            elif left := [step for step in steps if not gone >> _number(step, self._graph) & 1]:
+                yield which, _Life(left, self._graph, self._body, self._past)
 
 
-def late_tests(
-    graph: Graph, run: LaunchTrace, body: tuple[PtxInstruction, ...], before: Rows, base: Rows
-) -> list[tuple[int, int]]:
-    """Tests of mbarrier objects that other threads do not wait for: when a thread comes to one of them, the phase after
-    its own may have ended. Of each thread and instruction the number, those of early phases first.
-    """
-    tests = [test for _, life in _lives(graph, run, body, before, base) for test in life.late_tests()]
-    places = (graph.origins[test] for _, test in sorted(tests))
-    return list(dict.fromkeys((place.thread, place.at) for place in places))
+class _Order(NamedTuple):
+    """`before`: the order of execution; `base`: base causality; `gone`: events that are not there."""
+
+    before: Rows
+    base: Rows
+    gone: int
 
 
-def _lives(
-    graph: Graph, run: LaunchTrace, body: tuple[PtxInstruction, ...], before: Rows, base: Rows, gone: int = 0
-) -> Iterator[tuple[object, _Life]]:
-    """The mbarrier objects, each from an init to the next, with their places."""
-    for (block, first), log in run.objects.items():
-        for life in dict.fromkeys(step.life for step in log):
-            steps = [step for step in log if step.life == life]
-            left = steps if not gone else [step for step in steps if not _is_gone(step, graph, gone)]
-            if not left or (gone and any(_counts(step) for step in steps if _is_gone(step, graph, gone))):
-                continue
-            yield (block, first, life), _Life(left, graph, body, before, base, gone)
-
-
-def _is_gone(step: ObjectStep, graph: Graph, gone: int) -> bool:
-    return bool(gone >> graph.number.get(id(step.event), len(graph.points)) & 1)
+def _number(step: ObjectStep, graph: Graph) -> int:
+    """The event of a step; behind all others if its thread is left out."""
+    return graph.number.get(id(step.event), len(graph.points))
 
 
 def _counts(step: ObjectStep) -> bool:
@@ -96,20 +128,27 @@ def _counts(step: ObjectStep) -> bool:
 
 
 class _Life:
-    """An mbarrier object from an init to the next: its updates and tests by their phases, as events of the graph."""
+    """An mbarrier object from an init to the next: its updates and tests by their phases, as events of the graph.
+    `events`: all that work on it; `updates`: those that count. `past`: by test, what its thread did before.
+    """
 
     def __init__(
-        self, log: list[ObjectStep], graph: Graph, body: tuple[PtxInstruction, ...], before: Rows, base: Rows, gone: int
+        self, log: list[ObjectStep], graph: Graph, body: tuple[PtxInstruction, ...], past: dict[int, int]
     ) -> None:
-        self.graph, self.body, self.before, self.base, self.gone = graph, body, before, base, gone
+        self.graph, self.body, self._past = graph, body, past
         self.over = max(step.after for step in log)
         self.phases: dict[int, list[int]] = {}
         self.tests: dict[int, list[int]] = {}
         self.arrivals: dict[int, list[int]] = {}
         self.steps: list[tuple[int, ObjectStep]] = []
+        self.events = self.updates = 0
         for step in log:
             number, label = graph.number.get(id(step.event)), step.event.label
-            if number is None or not isinstance(label, Mbarrier | Signal):
+            if number is None:
+                continue
+            self.events |= 1 << number
+            self.updates |= _counts(step) << number
+            if not isinstance(label, Mbarrier | Signal):
                 continue
             if not step.update:
                 self.tests.setdefault(step.seen_by_tests - 1, []).append(number)
@@ -125,30 +164,30 @@ class _Life:
     def _completes_no_phase(self, number: int) -> bool:
         return lowered(self.instruction(number)).completes_no_phase
 
-    def complaints(self, peeks: list[tuple[int, int]]) -> list[str]:
+    def complaints(self, order: _Order, peeks: list[tuple[int, int]]) -> list[str]:
         """`peeks`: the tests that look ahead, with the phases that they ask for."""
-        complaints = _ordered(self.phases, self.before, self.instruction, "arrivals of two phases")
+        complaints = _ordered(self.phases, order.before, self.instruction, "arrivals of two phases")
         for number, step in self.steps:
             why = self._needs_arrival(number, step)
-            if why and not any(self.before[number] >> other & 1 for other in self._others(step)):
+            if why and not any(order.before[number] >> other & 1 for other in self._others(step)):
                 complaints.append(sentence(self.instruction(number), why))
         for phase, members in self.tests.items():
             complaints += [
                 sentence(self.instruction(test), f"it may pass on another phase than {phase}")
                 for test in members
-                if not (self._after_last(test, phase) and self._before_next(test, phase))
+                if not (self._after_last(order, test, phase) and self._before_next(order, test, phase))
             ]
         for phase, test in peeks:
-            if not self._after_last(test, phase):
+            if not self._after_last(order, test, phase):
                 complaints.append(
                     sentence(self.instruction(test), f"it looks ahead, and may pass on another phase than {phase}")
                 )
         return complaints
 
-    def late_tests(self) -> list[tuple[int, int]]:
+    def late_tests(self, order: _Order) -> list[tuple[int, int]]:
         """The tests that may come after the phase behind their own, each with its phase."""
         tests = ((phase, test) for phase, members in self.tests.items() for test in members)
-        return [(phase, test) for phase, test in tests if not self._before_next(test, phase)]
+        return [(phase, test) for phase, test in tests if not self._before_next(order, test, phase)]
 
     def _needs_arrival(self, number: int, step: ObjectStep) -> str:
         """What is wrong with an update that is not ordered before an arrival of its phase."""
@@ -173,26 +212,30 @@ class _Life:
                 arrivals.append(other)
         return arrivals
 
-    def _after_last(self, test: int, phase: int) -> bool:
+    def _after_last(self, order: _Order, test: int, phase: int) -> bool:
         """True if the end of the phase before its own precedes something that the thread of a test did before it.
 
         What the test itself observes comes too late, and behind a relaxed flag it may find an older state.
         """
         if phase <= 0:
             return True
-        earlier = [*self.tests.get(phase - 1, ()), *self.phases.get(phase, ())]
-        order = self.graph.events[test].order
-        own = self.graph.run.threads[self.graph.origins[test].thread].events[:order]
-        numbers = {self.graph.number[id(event)] for event in own}
-        if not numbers.isdisjoint(earlier):
+        earlier, past = [*self.tests.get(phase - 1, ()), *self.phases.get(phase, ())], self._before_test(test)
+        if any(past >> event & 1 for event in earlier):
             return True
-        past = sum(1 << number for number in numbers) & ~self.gone
-        return any(self.base[event] & past for event in earlier)
+        past &= ~order.gone
+        return any(order.base[event] & past for event in earlier)
 
-    def _before_next(self, test: int, phase: int) -> bool:
+    def _before_test(self, test: int) -> int:
+        """What the thread of a test did before it."""
+        if test not in self._past:
+            events = self.graph.run.threads[self.graph.origins[test].thread].events[: self.graph.events[test].order]
+            self._past[test] = sum(1 << self.graph.number[id(event)] for event in events)
+        return self._past[test]
+
+    def _before_next(self, order: _Order, test: int, phase: int) -> bool:
         """True if a test comes before the end of the phase after its own, or that phase does not end."""
         ends = self.phases.get(phase + 1, ()) if self.over > phase + 1 else ()
-        return not ends or any(self.before[test] >> event & 1 for event in ends)
+        return not ends or any(order.before[test] >> event & 1 for event in ends)
 
 
 def _ordered(

@@ -29,7 +29,7 @@ from memmodel.kernel.conflicts.conflicts import Conflicts
 from memmodel.kernel.conflicts.roles import Roles
 from memmodel.kernel.conflicts.uses import bounded, is_generic
 from memmodel.kernel.flow.polling import complaints
-from memmodel.kernel.order.conditions import counted, late_tests, sentence, strong_sizes
+from memmodel.kernel.order.conditions import Counts, sentence, strong_sizes
 from memmodel.kernel.order.equal_stores import BUT_NAN, CTA, LAUNCH, WARP, Stores
 from memmodel.kernel.order.fences import BASE, CAUSALITY, forced, reordered, with_fences
 from memmodel.kernel.order.flags import Flags
@@ -221,14 +221,18 @@ class RunJudge:
         before, base = flags.relation(ORDER), flags.relation(BASE)
         if before is None or base is None:
             return []
-        return counted(self.graph, self.run, self.body, before, base, gone)
+        return self._counts.complaints(before, base, gone)
+
+    @cached_property
+    def _counts(self) -> Counts:
+        return Counts(self.graph, self.run, self.body)
 
     def late_tests(self, flags: Flags) -> list[tuple[int, int]]:
         """Tests of mbarrier objects to which a thread may come late: the thread and the instruction, by numbers."""
         before, base = flags.relation(ORDER), flags.relation(BASE)
         if before is None or base is None:
             return []
-        return late_tests(self.graph, self.run, self.body, before, base)
+        return self._counts.late_tests(before, base)
 
     def _report(self, judgement: Judgement, raised: list[RaisedPair], model: Model, flags: Flags | None = None) -> None:
         """Findings for what the flags of a model report, one for those that are alike. `flags`: say what is missing."""
