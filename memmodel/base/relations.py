@@ -17,6 +17,7 @@ from memmodel.base.labels import (
     Covers,
     Family,
     Fence,
+    Label,
     Mbarrier,
     ProxyFence,
     Side,
@@ -40,6 +41,7 @@ class BaseRelation:
     and, if there is a `key` too, that agree in it. Neither: the execution decides.
 
     `kind`: all that `holds` looks at, where events of few kinds are many; `domain` and `range` are the same then.
+    `in_label`: all that `holds` looks at in a label.
     """
 
     name: str
@@ -50,6 +52,7 @@ class BaseRelation:
     domain: Callable[[Point], bool] | None = None
     range: Callable[[Point], bool] | None = None
     kind: Key | None = None
+    in_label: Callable[[Label], Hashable] = lambda label: label
 
     def rows(self, points: Sequence[Point]) -> list[int]:
         """The pairs of points that `key` and `holds` relate, as rows. `points`: by event number."""
@@ -211,8 +214,12 @@ def _allocation(point: Point) -> Hashable:
     return point.range.instance, point.label.columns, point.label.exclusive
 
 
-def _on_object(point: Point) -> bool:
-    return isinstance(point.label, Mbarrier | Signal)
+def _on_object(label: Label) -> bool:
+    return isinstance(label, Mbarrier | Signal)
+
+
+def _nothing(label: Label) -> None:
+    """What a relation of places looks at in a label."""
 
 
 RELATIONS: tuple[BaseRelation, ...] = (
@@ -230,6 +237,7 @@ RELATIONS: tuple[BaseRelation, ...] = (
         "Program Order",
         key=lambda p: None if p.order is None else p.thread,
         holds=_before,
+        in_label=_nothing,
     ),
     BaseRelation("loc", "memory events on one location", "Overlap", key=_location),
     BaseRelation(
@@ -317,6 +325,7 @@ RELATIONS: tuple[BaseRelation, ...] = (
         "Asynchronous Operations",
         key=lambda p: p.issue if p.issue is not None else p.event,
         holds=lambda a, b: a.issue is None and b.issue is not None,
+        in_label=_nothing,
     ),
     BaseRelation(
         "compl", "an asynchronous event to the signal or wait that tells of its end", "Asynchronous Operations"
@@ -347,7 +356,8 @@ RELATIONS: tuple[BaseRelation, ...] = (
         "operations on one mbarrier object, and accesses to its memory with them",
         "mbarrier",
         key=_instance,
-        holds=lambda a, b: a.event != b.event and (_on_object(a) or _on_object(b)) and _overlap(a, b),
+        holds=lambda a, b: a.event != b.event and (_on_object(a.label) or _on_object(b.label)) and _overlap(a, b),
+        in_label=_on_object,
     ),
     BaseRelation(
         "covers",

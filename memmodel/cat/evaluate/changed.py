@@ -199,8 +199,11 @@ class ChangedEvaluator(LargeEvaluator):
 
     def _rows(self, number: int, within: int | None = None) -> DifferingRows:
         """The rows of a relation that differ, those `within` some events at least, and those of the other execution."""
+        return self._differing(number, within), rows_of(self._base.value(number))
+
+    def _differing(self, number: int, within: int | None) -> Mapping[int, int]:
         difference = self.difference(number) if within is None else self._difference_within(number, within)
-        return difference if isinstance(difference, dict) else {}, rows_of(self._base.value(number))
+        return difference if isinstance(difference, dict) else {}
 
     def _difference_within(self, number: int, within: int) -> Difference:
         """What differs of some rows of a relation. Where they are many, all are evaluated: more may be asked for."""
@@ -229,14 +232,23 @@ class ChangedEvaluator(LargeEvaluator):
         operation, here = POINTWISE[op], self._here
         if op == "&" and self.nodes[right].size < self.nodes[left].size:
             left, right = right, left
-        mine, needed = self._rows(left, within), within
+        first, needed = self._differing(left, within), within
         if op != "|" and not self._are_known(right):
-            domain = self._base.domain(left) | _mask(mine[0])
+            domain = self._base.domain(left) | _mask(first)
             needed = domain if within is None else domain & within
-        others = self._rows(right, needed)
-        events = mine[0].keys() | others[0].keys()
-        rows = ((event, operation(_row(mine, event, here), _row(others, event, here))) for event in events)
-        return self._kept(number, rows if within is None else ((it, row) for it, row in rows if within >> it & 1))
+        second = self._differing(right, needed)
+        if not first and not second:
+            return None
+        before, other, old = (rows_of(self._base.value(it)) for it in (left, right, number))
+        made: dict[int, int] = {}
+        for event in first.keys() | second.keys():
+            if within is not None and not within >> event & 1:
+                continue
+            row, more = first.get(event), second.get(event)
+            row = operation(before[event] & here if row is None else row, other[event] & here if more is None else more)
+            if row != old[event] & here:
+                made[event] = row
+        return made or None
 
     def _are_known(self, number: int) -> bool:
         """True if nothing is saved where only some rows of a node are needed."""

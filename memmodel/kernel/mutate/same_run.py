@@ -229,7 +229,7 @@ class SameRun:
         more = [it for it in others if not self.only_orders(it)]
         logs, number = self._objects, change.instruction.number
         gone = logs.with_saved_waits(more)
-        there = {number, *(it.number for it in self._run.body if it.line in lines)}
+        there = {number, *self._run.numbers_at(lines)}
         if not (there - {number}).isdisjoint(gone) or not logs.updated(gone).isdisjoint(logs.worked_on(there)):
             return False
         if hangs and not logs.is_awaited(number, gone, self._is_polled):

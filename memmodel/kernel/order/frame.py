@@ -229,6 +229,8 @@ class RelabelledFrame(KernelFrame):
             return False
         if row.holds is None or row.kind is not None:
             return row.kind is None or all(row.kind(old) == row.kind(new) for old, new in self._changes)
+        if all(row.in_label(old.label) == row.in_label(new.label) for old, new in self._changes):
+            return True
         points = [point for pair in self._changes for point in pair if row.key is None or row.key(point) is not None]
         return not any(admits is None or admits(point) for admits in (row.domain, row.range) for point in points)
 

@@ -382,6 +382,17 @@ class RunJudge:
         """The lines of some events, in words."""
         return in_lines(sorted({self.body[self.graph.origins[event].at].line for event in events}))
 
+    def numbers_at(self, lines: Iterable[int]) -> list[int]:
+        """The numbers of the instructions in these lines."""
+        return [number for line in lines for number in self._by_line.get(line, ())]
+
+    @cached_property
+    def _by_line(self) -> dict[int, list[int]]:
+        numbers: dict[int, list[int]] = {}
+        for instruction in self.body:
+            numbers.setdefault(instruction.line, []).append(instruction.number)
+        return numbers
+
     def raised(self, flags: Flags) -> list[RaisedPair]:
         """The events that flags report. An access of a pair counts only against the other access of the pair."""
         return self.counting(flags.raised())

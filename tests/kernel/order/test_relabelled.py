@@ -35,6 +35,7 @@ def test_a_changed_label() -> None:
         for name in RELATION_ROWS.keys() - execution.chosen_relations.keys():
             assert frame.relation(name) == plain.relation(name), (change, name)
             shared += frame.relation(name) is frame.whole.relation(name)
+        assert all(frame.relation(name) is frame.whole.relation(name) for name in ("po", "iss", "samebar"))
         for name in SET_ROWS.keys() - execution.chosen_sets.keys():
             assert frame.set(name) == plain.set(name), (change, name)
         mine, theirs = Flags(MODEL, execution, same._whole), Flags(MODEL, execution)
