@@ -326,7 +326,8 @@ class ChangedEvaluator(LargeEvaluator):
         that reach least come first, and of these the ones that lie on a cycle: no row is needed before it is made.
         """
         (differing, rows), here, other = self._rows(operand), self._here, self._base
-        changed = (_mask(differing) | self._leading(operand, self._gone)) & here
+        known = _mask(differing)
+        changed = known | self._losing(rows, self._leading(operand, self._gone) & here & ~known)
         if not changed:
             return None
         closed, leading = rows_of(other.value(number)), other.inverse(operand)
@@ -373,6 +374,16 @@ class ChangedEvaluator(LargeEvaluator):
                     changed |= leading[member]
             changed &= here & ~(met | done)
         return made or None
+
+    def _losing(self, rows: Rows, events: int) -> int:
+        """Of some events those that may reach less, because not all that is behind an event that is left out is behind
+        them directly."""
+        gone, losing = self._gone, 0
+        for event in bits(events):
+            row = rows[event]
+            if any(rows[step] & ~row for step in bits(row & gone)):
+                losing |= 1 << event
+        return losing
 
     def _connected(self, operand: int, members: list[int], together: int) -> bool:
         """True if each of these events still leads to each other one."""

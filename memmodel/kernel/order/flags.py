@@ -63,6 +63,7 @@ class Flags:
         self._graph: ExpressionGraph = graph_of(model.definitions).graph if same is None else same._graph
         self._defined = self._graph.define(model.definitions)
         self._every: EveryValue | None = None
+        self._raised: dict[str, list[tuple[int, int]]] | None = None
         self._known: dict[str, list[tuple[int, int]]] = {}
         """What flags report in the execution that this one differs little from, without the events that are left out;
         nothing of those that are not raised there."""
@@ -125,7 +126,11 @@ class Flags:
 
     def raised(self, names: Iterable[str] | None = None) -> dict[str, list[tuple[int, int]]]:
         """Each flag that is raised, with the pairs that it reports."""
-        return dict(self.each_raised(names))
+        if names is not None:
+            return dict(self.each_raised(names))
+        if self._raised is None:
+            self._raised = dict(self.each_raised())
+        return self._raised
 
     def each_raised(
         self, names: Iterable[str] | None = None, *, quick_first: bool = False
