@@ -17,7 +17,8 @@ from helpers.examples import share
 from memmodel.base.labels import Access, Side
 from memmodel.base.resources import axioms_dir
 from memmodel.cli.app import app
-from memmodel.errors import BudgetSpent
+from memmodel.errors import BudgetSpent, TooLarge
+from memmodel.events import builder
 from memmodel.isa.rows.ingredients import Form
 from memmodel.search.differences import ModelPair
 from memmodel.search.programs import Specimen
@@ -163,6 +164,15 @@ def test_the_formulas_say_of_a_program_what_the_engines_say(
         for number, model in enumerate(pair.models):
             engine = specimen.outcomes(model)
             assert len(outcomes(question, program, number)) == len(engine), specimen.text("exists (true)")
+
+
+def test_what_is_too_large_is_all_programs_at_once_and_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builder, "MAX_EVENTS", 10)
+    with pytest.raises(
+        TooLarge, match="all programs of 4 instructions in 2 threads, taken together: more than 10"
+    ) as it:
+        ProgramQuestion(ModelPair("sc", "ptx-9.4"), vocabulary(["core"]), ThreadLayout((2, 2), ONE_CTA))
+    assert "--threads" in str(it.value.hint) and "loop" not in str(it.value.hint)
 
 
 @pytest.mark.parametrize("seats", [ONE_CTA, TWO_CTAS])

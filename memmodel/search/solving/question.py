@@ -8,6 +8,7 @@ both models, by the engines; if they say that the models agree on it, it is excl
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 
@@ -16,8 +17,9 @@ from memmodel.cat.evaluate.evaluator import Evaluator
 from memmodel.cat.evaluate.graph import ExpressionGraph
 from memmodel.cat.syntax import Check, Model
 from memmodel.encode.algebra import FormulaValue
-from memmodel.errors import BudgetSpent
+from memmodel.errors import BudgetSpent, TooLarge
 from memmodel.isa.rows.ingredients import PLACED
+from memmodel.output import few
 from memmodel.search.differences import Difference, ModelPair
 from memmodel.search.programs import Specimen
 from memmodel.search.solving.folded import Folded, LaneAlgebra
@@ -46,6 +48,19 @@ class Goal:
     other: int
 
 
+@contextmanager
+def _one_formula(layout: ThreadLayout) -> Iterator[None]:
+    """Say of what is too large in here that it is about all programs of a layout, and what makes these fewer."""
+    try:
+        yield
+    except TooLarge as error:
+        number, threads = few(layout.number, "instruction"), few(len(layout.lengths), "thread")
+        raise TooLarge(
+            f"all programs of {number} in {threads}, taken together: {error.message}",
+            hint="name fewer words, threads (--threads) or places (--places), or leave out --by solving",
+        ) from error
+
+
 class LayoutQuestion:
     """All programs of a layout and what models say of their executions, as one set of formulas.
 
@@ -61,16 +76,17 @@ class LayoutQuestion:
         vocabulary: Vocabulary,
         layout: ThreadLayout,
     ) -> None:
-        self.program = Superposed(vocabulary, layout)
-        self.folded = Folded(self.program)
-        self.logic = self.folded.logic
-        busy = constrain(self.folded)
-        self.programs = (busy, TRUE) if vocabulary.idle else (busy,)
-        self.allowed: list[int] = []
-        self.raised: list[dict[str, dict[Slots, int]]] = []
-        self._algebra = LaneAlgebra(self.logic, self._running(), self.folded.read, layout.number)
-        self._evaluate(models, flags)
-        self.ends = self.folded.graph.complete()
+        with _one_formula(layout):
+            self.program = Superposed(vocabulary, layout)
+            self.folded = Folded(self.program)
+            self.logic = self.folded.logic
+            busy = constrain(self.folded)
+            self.programs = (busy, TRUE) if vocabulary.idle else (busy,)
+            self.allowed: list[int] = []
+            self.raised: list[dict[str, dict[Slots, int]]] = []
+            self._algebra = LaneAlgebra(self.logic, self._running(), self.folded.read, layout.number)
+            self._evaluate(models, flags)
+            self.ends = self.folded.graph.complete()
         self.solver = CaDiCaL(self.logic)
 
     def _running(self) -> list[int]:
