@@ -96,12 +96,14 @@ PRESETS: dict[str, tuple[str, ...]] = {
     ),
     "asynchronous": (
         "ld.tile.weak", "st.tile.weak", "ld.shared.weak", "st.shared.weak", "arrive", "wait",
-        "copy.in", "copy.out", "reduce", "wait_group", "wait_group.read",
+        "init", "inval",
+        "copy.in", "copy.in.relaxed", "copy.out", "copy.out.relaxed", "reduce", "wait_group", "wait_group.read",
         "cp.async", "cp.async.arrive", "cp.async.wait",
         "tcgen05.st", "tcgen05.ld", "tcgen05.wait::st", "tcgen05.wait::ld", "tcgen05.mma", "tcgen05.cp.128x256b",
         "tcgen05.commit", "tcgen05.fence::before", "tcgen05.fence::after",
         "wgmma", "wgmma.registers", "wgmma.wait", "wgmma.fence",
-        "fence.proxy.async", "fence.proxy.async.shared::cta", "fence.proxy.async.global", "fence.acq_rel",
+        "fence.proxy.async", "fence.proxy.async.shared::cta", "fence.proxy.async.global",
+        "fence.proxy.async.acquire", "fence.proxy.async.release", "fence.acq_rel",
     ),
     "objects": ("ld.shared.weak", "st.shared.weak", "arrive", "wait", "fence.acq_rel"),
     "tensor": (
