@@ -90,15 +90,7 @@ class Sentences:
                     return f"{between}, which read and write one place", f"an atomic operation in place of {both}"
                 return f"nothing orders {prior} before {after}", self._meeting(change)
             case Reason.NOT_SEEN:
-                branch = "a branch that skips the access"
-                if (end := self._made_where_not_seen(change.other)) is not None:
-                    text = f"{after} has not seen {prior}, and only then is {self._line(end)} executed"
-                    return text, "the other guard: the access belongs where it has seen it"
-                if self._changes_memory(change.other):
-                    repair = f"{branch} unless it has"
-                else:
-                    repair = f"a loop that repeats {self._line(change.other)} until it has, or {branch}"
-                return f"{after} has not seen {prior}{self._not_waiting(change.other)}", repair
+                return self._not_seen(change, prior, after)
             case Reason.REDUCTION:
                 return f"{prior} is a reduction, whose read heads no acquire pattern", "atom in place of red"
             case Reason.RESTRICTED:
@@ -155,6 +147,17 @@ class Sentences:
                 return text, f"wgmma.fence before {self._line(change.at)}"
             case _:
                 return f"{prior}: {words} is missing", f"{words} at {self._line(change.at)}"
+
+    def _not_seen(self, change: Change, prior: str, after: str) -> tuple[str, str]:
+        branch = "a branch that skips the access"
+        if (end := self._made_where_not_seen(change.other)) is not None:
+            text = f"{after} has not seen {prior}, and only then is {self._line(end)} executed"
+            return text, "the other guard: the access belongs where it has seen it"
+        if self._changes_memory(change.other):
+            repair = f"{branch} unless it has"
+        else:
+            repair = f"a loop that repeats {self._line(change.other)} until it has, or {branch}"
+        return f"{after} has not seen {prior}{self._not_waiting(change.other)}", repair
 
     def _updated_between(self, change: Change) -> tuple[str, str] | None:
         """The strong read and the later write of a thread between which another one writes: its update is lost."""
