@@ -5,8 +5,10 @@ of the kernel itself (`same_run`). Those that only take order away, and in which
 once: where nothing is noticed in a kernel with several changes, nothing is in one with a single one of them, which has
 more order. Made together are those in which nothing shows in the run either. Where something is noticed, those that a
 reading needs are told apart in the run; otherwise neighbours, which often stand in for each other, go to different
-halves, and so on. Of the weaker forms of an instruction the weakest are judged first: where nothing is noticed with one
-of them, nothing is with a stronger one. All others are judged for themselves.
+halves, and so on. Waits are judged together in the runs of the kernel in which their tests stay and observe nothing:
+without one wait, the test of another one may be what is wrong. Of the weaker forms of an instruction the weakest are
+judged first: where nothing is noticed with one of them, nothing is with a stronger one. All others are judged for
+themselves.
 """
 
 from __future__ import annotations
@@ -40,11 +42,11 @@ def judged_incrementally(work: MutantWork, same: SameRun, jobs: int) -> Judged:
     """The result of each change. Raises BudgetSpent."""
     changes = work.changes
     removals = [number for number, change in enumerate(changes) if change.what == REMOVED]
-    needless = set()
-    for number, result in _judged(work, same, removals, jobs):
+    needless, tested = set(), set[int]()
+    for number, result in _judged(work, same, removals, jobs, tested):
         change = result.mutation
         needed = result.noticed is not Noticed.UNNOTICED or result.needing
-        if not needed and (same.only_orders(change) or work.runs.waits_in_all(change)):
+        if not needed and (same.only_orders(change) or number in tested):
             needless.add(change.instruction.number)
         yield number, result
     weaker = [number for number, change in enumerate(changes) if change.what != REMOVED]
@@ -69,7 +71,8 @@ def judged_incrementally(work: MutantWork, same: SameRun, jobs: int) -> Judged:
 
 def _doing_less(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> set[int]:
     """Weaker forms of instructions without which nothing is noticed, with which nothing is either. A wait may be
-    noticed itself: it has to be for its own phase. With a weaker test that looks ahead, a thread either makes the wait
+    noticed itself: it has to be for its own phase. Nothing else is wrong with its test, which was judged where it
+    observes nothing. With a weaker test that looks ahead, a thread either makes the wait
     that it saves, as in the kernel, or does not, as without the test. All other waits are weakened at once first: with
     one weaker wait there is no less order than with all of them.
     """
@@ -96,8 +99,11 @@ def _rounds(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> list[lis
     return list(rounds.values())
 
 
-def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) -> Judged:
-    """The results of some changes. Those that are judged at once are of different instructions."""
+def _judged(
+    work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int, tested: set[int] | None = None
+) -> Judged:  # fmt: skip
+    """The results of some changes. Those that are judged at once are of different instructions. `tested`: what it is
+    for `_at_once`."""
     alone, waits, left = list[int](), list[int](), list[int]()
     # Where not all schedules were looked at, other ones may be looked at with more changes.
     groups = work.base.exhaustive or not work.base.choices
@@ -126,16 +132,19 @@ def _judged(work: MutantWork, same: SameRun, numbers: Sequence[int], jobs: int) 
         for group in _groups(work, same, members):
             yield from _at_once(work, same, group)
     for group in _groups(work, same, waits):
-        yield from _at_once(work, same, group)
+        yield from _at_once(work, same, group, tested)
     yield from judged_alone(work, alone, jobs)  # last: where the time runs out, many at once say more
 
 
 def _only_waits(work: MutantWork, change: Mutation) -> bool:
-    """True if a wait is removed without which the runs show nothing and other waits are for their own phases. It is
-    judged with others: what a reading finds without it, it finds without more.
+    """True if a wait is removed without which the model finds nothing: the runs show nothing, and other waits are for
+    their own phases. What readings find is asked of it with others. Where order is a matter of chance, a schedule may
+    show what the runs do not.
     """
     work.check_time()
-    return change.what == REMOVED and work.runs.waits_in_all(change) and not work.runs.show([change])
+    if change.what != REMOVED or not (work.runs.waits_in_all(change) and work.runs.certain):
+        return False
+    return not work.runs.show([change])
 
 
 def _hangs(work: MutantWork, same: SameRun, change: Mutation) -> list[FindingKey]:
@@ -171,22 +180,32 @@ def _groups(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator
         numbers = [number for number in numbers if number not in group]
 
 
-def _at_once(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Judged:
-    changes = [work.changes[number] for number in numbers]
-    outcome, judged = work.outcome(with_all(work.entry, changes))
-    order = LaunchOrder.of(judged.representative) if judged is not None else None
-    if len(numbers) > 1 and not outcome.unnoticed:
-        known = _needed_by_readings(work, same, numbers, outcome)
+def _at_once(work: MutantWork, same: SameRun, numbers: Sequence[int], tested: set[int] | None = None) -> Judged:
+    """The results of some changes, judged together as far as nothing is noticed. `tested`: given for removals of waits.
+    Then their tests stay, and those are added of which nothing is noticed.
+    """
+    mutant = with_all(work.entry, [work.changes[number] for number in numbers])
+    outcome, judged = work.outcome(mutant, tests_stay=tested is not None)
+    with_parts = tested is None or (judged is not None and work.runs.lead_to(judged))
+    if len(numbers) > 1 and not (outcome.unnoticed and with_parts):
+        known = _needed_by_readings(work, same, numbers, outcome) if with_parts else []
+        order = LaunchOrder.of(judged.representative) if judged is not None else None
         for number in known:
             yield number, MutantResult(work.changes[number], *explained(work, work.changes[number], outcome, order))
         left = [number for number in numbers if number not in known]
         judged = order = None  # much memory, which the parts may need
         for part in [left] if known else [numbers[::2], numbers[1::2]]:
             if part:
-                yield from _at_once(work, same, part)
+                yield from _at_once(work, same, part, tested)
         return
-    for number, change in zip(numbers, changes, strict=True):
-        unnoticed = outcome.noticed is Noticed.UNNOTICED
+    if tested is not None and with_parts:
+        if outcome.unnoticed:
+            tested.update(numbers)
+        else:  # its own test may be what is wrong
+            outcome, judged = work.outcome(mutant)
+    order = LaunchOrder.of(judged.representative) if judged is not None else None
+    for number in numbers:
+        change, unnoticed = work.changes[number], outcome.noticed is Noticed.UNNOTICED
         yield number, MutantResult(change, *(explained(work, change, outcome, order) if unnoticed else outcome))
 
 

@@ -112,9 +112,9 @@ class MutantWork:
         if monotonic() > self.until:
             raise BudgetSpent(self.out_of_time)
 
-    def judge(self, mutant: PtxFunction) -> JudgedKernel:
+    def judge(self, mutant: PtxFunction, *, tests_stay: bool = False) -> JudgedKernel:
         """The verdict on a mutant, up to its first finding that the kernel has not, with what readings say if there is
-        none. Raises InputError, BudgetSpent.
+        none. `tests_stay`: where it follows from runs, as in `SameRuns.judged`. Raises InputError, BudgetSpent.
         """
         known, early = self.base.known_keys, self.before_model
         options = CheckOptions(
@@ -124,7 +124,7 @@ class MutantWork:
         collect_what_has_grown()
         case, budget = KernelCase(self.module, mutant, self.launch, self.model, options), self.left()
         with Limits(available(budget)):
-            judged = self.runs.judged(case, self._changes(mutant))
+            judged = self.runs.judged(case, self._changes(mutant), tests_stay=tests_stay)
         return judge_case(case, budget) if judged is None else judged
 
     def _changes(self, mutant: PtxFunction) -> list[Mutation]:
@@ -148,10 +148,13 @@ class MutantWork:
         old, new = self.entry.body or (), mutant.body or ()
         return frozenset(after for before, after in zip(old, new, strict=True) if after is not before)
 
-    def outcome(self, mutant: PtxFunction) -> tuple[MutantFate, JudgedKernel | None]:
-        """What becomes of a kernel with one change or several, and what that was made from. Raises BudgetSpent."""
+    def outcome(
+        self, mutant: PtxFunction, *, tests_stay: bool = False
+    ) -> tuple[MutantFate, JudgedKernel | None]:  # fmt: skip
+        """What becomes of a kernel with one change or several, and what that was made from. `tests_stay`: as in
+        `judge`; then more may be noticed. Raises BudgetSpent."""
         try:
-            judged = self.judge(mutant)
+            judged = self.judge(mutant, tests_stay=tests_stay)
         except InputError as error:  # what is left cannot be run
             return MutantFate(Noticed.UNDECIDED, error.message), None
         fate = compared(self.base, judged.verdict)
@@ -159,7 +162,8 @@ class MutantWork:
             raise BudgetSpent(fate.how)
         needing = self.needing(judged.verdict) if fate.noticed is Noticed.UNNOTICED else ()
         outcome = fate._replace(needing=needing)
-        self._unnoticed[self.changed(mutant)] = outcome.unnoticed
+        if outcome.unnoticed or not tests_stay:
+            self._unnoticed[self.changed(mutant)] = outcome.unnoticed
         return outcome, judged
 
     def needing(self, verdict: KernelVerdict) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ from memmodel.kernel.mutate.endless_waits import EndlessWaits, Without
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation
 from memmodel.kernel.mutate.object_logs import ObjectLogs
 from memmodel.kernel.mutate.regrouped import Regrouped
-from memmodel.kernel.mutate.saved_waits import Saved, may_pass, passing, saved_waits
+from memmodel.kernel.mutate.saved_waits import Saved, may_pass, observing_nothing, passing, saved_waits
 from memmodel.kernel.mutate.steps import commits, invalidates, labels_of, object_action, relabelled
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.judging import ORDER, RunJudge
@@ -267,9 +267,26 @@ class SameRun:
             execution, like = self._execution(reached), known.flags if known.removed else self._flags_of_run
         if execution is None:
             return None
-        gone = execution.frame.gone if isinstance(execution.frame, LessEvents) else 0
+        return self._judged(execution, execution.frame.gone if isinstance(execution.frame, LessEvents) else 0, like)
+
+    def tested_run(self, waits: Sequence[Mutation]) -> JudgedRun | None:
+        """The same without these waits, but their tests stay, and observe nothing. So what is wrong with one of the
+        tests shows, too, and what is wrong without some of the waits is wrong here. What counts is that without them.
+        """
+        reached = self._reached(waits)
+        if not self.does_the_same(waits) or self._removed(reached) is None:
+            return None
+        tests = self._events(reached)
+        return self._judged(observing_nothing(self._run.execution, tests), tests, self._flags_of_run)
+
+    def _judged(self, execution: Execution, gone: int, like: Flags) -> JudgedRun:
         run = self._run.as_execution(execution, gone)
         return JudgedRun(run, run.judgement(self._model, like=like, explain=False))
+
+    @property
+    def is_certain(self) -> bool:
+        """True if order is not a matter of chance: the run shows all that is wrong with it."""
+        return self._run.is_certain(frozenset())
 
     def does_the_same(self, changes: Sequence[Mutation]) -> bool:
         """True if threads of a kernel with these changes execute the same in this run."""

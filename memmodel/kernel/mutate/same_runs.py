@@ -59,6 +59,11 @@ class SameRuns:
         """True if the instruction is a test that waits, or looks ahead, in all that the verdict follows from."""
         return bool(self._runs) and all(run.waits(change.instruction) for run in self._runs)
 
+    @property
+    def certain(self) -> bool:
+        """True if order is a matter of chance in none of the runs."""
+        return all(run.is_certain for run in self._runs)
+
     def look_ahead(self, change: Mutation) -> bool:
         """True if the instruction is a test that looks ahead in one of the runs."""
         return any(run.looks_ahead(change.instruction) for run in self._runs)
@@ -76,14 +81,15 @@ class SameRuns:
         """True if one of the runs shows something new with these changes."""
         return any(run.shows(changes) is not None for run in self._runs)
 
-    def judged(self, case: KernelCase, changes: Sequence[Mutation]) -> JudgedKernel | None:
+    def judged(self, case: KernelCase, changes: Sequence[Mutation], *, tests_stay: bool = False) -> JudgedKernel | None:
         """The verdict on the kernel with these changes, which `case` is; None if it takes other runs. Of several
-        changes, what is open in these runs is enough: together they are noticed."""
+        changes, what is open in these runs is enough: together they are noticed. `tests_stay`: of the waits that they
+        remove, as in `SameRun.tested_run`."""
         if not self._runs:
             return None
         report = VerdictSoFar(case)
         for same in self._runs:
-            judged = same.only_run(changes)
+            judged = same.tested_run(changes) if tests_stay else same.only_run(changes)
             if judged is None:
                 return None
             report.representative = report.representative or judged

@@ -1,6 +1,7 @@
 """The waits of a run that a thread does not make where a test before it has returned true.
 
-In: a run, the numbers of its events. Out: for each test that looks ahead these waits, and the execution without them.
+In: a run, the numbers of its events. Out: for each test that looks ahead these waits, and the execution without them;
+or one in which tests observe nothing.
 Settled here: in a run such a test returns false, and the wait that it could save is made. Its answer decides nothing
 else (`flow.ahead.looking_ahead`). So where it always returns true instead, a thread does the same without the waits of
 which it was the last test: the machine asks in the same way which test a wait belongs to, and both are for one phase.
@@ -20,6 +21,9 @@ from memmodel.kernel.trace.launch import LaunchTrace
 
 OBSERVES, TO_TEST, FROM_TEST = "mbarobs", ("mbarobs", "mbarseen"), ("mbarnext", "mbarfr")
 """The relations that lead to a test that has returned true, and from it."""
+
+DONE = "MBDONE"
+"""The tests that have returned true."""
 
 Saved = Mapping[int, int]
 """By the event of a wait that of its test, by numbers."""
@@ -55,6 +59,17 @@ def passing(execution: Execution, saved: Saved) -> Execution:
         for name in FROM_TEST:
             changed[name][test] |= changed[name][wait]
     return replace(execution, chosen_sets=sets, chosen_relations={**relations, **changed})
+
+
+def observing_nothing(execution: Execution, tests: int) -> Execution:
+    """The execution in which these tests observe nothing, as if they had returned false and the thread had gone on."""
+    sets = {**execution.chosen_sets, DONE: execution.chosen_sets[DONE] & ~tests}
+    changed: dict[str, Rows] = {}
+    for name in TO_TEST:
+        changed[name] = [row & ~tests for row in execution.relation(name)]
+    for name in FROM_TEST:
+        changed[name] = [0 if tests >> test & 1 else row for test, row in enumerate(execution.relation(name))]
+    return replace(execution, chosen_sets=sets, chosen_relations={**execution.chosen_relations, **changed})
 
 
 def may_pass(execution: Execution, saved: Saved, happens: Rows) -> bool:

@@ -22,6 +22,7 @@ from memmodel.cli.process import Interrupted
 from memmodel.errors import BudgetSpent
 from memmodel.kernel.check.case import CheckOptions, KernelCase
 from memmodel.kernel.check.conductor import judge, judge_case
+from memmodel.kernel.check.inputs import reading_models
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.mutate import mutants
 from memmodel.kernel.mutate.mutants import BROKEN, MutantFate, MutantWork, Noticed
@@ -67,7 +68,9 @@ def same_run(body: str, threads: int = 64) -> SameRun:
 def test_each_fate_is_that_of_an_independent_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     judged: list[PtxFunction] = []
     outcome = MutantWork.outcome
-    monkeypatch.setattr(MutantWork, "outcome", lambda work, mutant: (judged.append(mutant), outcome(work, mutant))[1])
+    monkeypatch.setattr(
+        MutantWork, "outcome", lambda work, mutant, **how: (judged.append(mutant), outcome(work, mutant, **how))[1]
+    )
     read = module(HANDED_OVER)
     table: MutationTable = mutation_table(read, entry(read), launch(), MODEL, together=True)
     fates = set()
@@ -106,7 +109,9 @@ bar.sync 0;
 """
     judged: list[PtxFunction] = []
     outcome = MutantWork.outcome
-    monkeypatch.setattr(MutantWork, "outcome", lambda work, mutant: (judged.append(mutant), outcome(work, mutant))[1])
+    monkeypatch.setattr(
+        MutantWork, "outcome", lambda work, mutant, **how: (judged.append(mutant), outcome(work, mutant, **how))[1]
+    )
     read = module(body)
     table = mutation_table(read, entry(read), launch(), MODEL, together=True)
     waits = [it for it in table.results if it.mutation.instruction.kind == "try_wait"]
@@ -122,6 +127,52 @@ bar.sync 0;
     ]
     opcodes = [[it.opcode for it in instructions] for instructions in changed]
     assert ["mov.pred"] * 3 in opcodes and ["mov.pred"] not in opcodes
+
+
+TWO_OBJECTS = """
+add.u32 %r5, %r4, 8;
+@%p0 mbarrier.init.shared.b64 [%r4], 1;
+{0}bar.sync 0;
+@%p0 mbarrier.init.shared.b64 [%r5], 1;
+{1}@%p0 mbarrier.arrive.shared.b64 _, [%r4];
+"""
+"""Whoever has waited for the first object may test the second one."""
+WAIT = "{0}:\nmbarrier.try_wait.parity.shared.b64 %p3, [{1}], {2};\n@!%p3 bra {0};\n"
+LAST = WAIT.format("LAST", "%r5", 1)
+THIRD = "@%p0 mbarrier.{} [%r2]{};\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "wrong"),
+    [
+        (  # of which wait an acquire fence stands behind counts under D10 alone
+            TWO_OBJECTS.format(THIRD.format("init.shared.b64", ", 1"), THIRD.format("arrive.shared.b64 _,", ""))
+            + WAIT.format("FIRST", "%r4", 0) + "fence.acq_rel.cta;\n" + WAIT.format("THIRD", "%r2", 0) + LAST,
+            ("removed", "D10 dependent"),
+        ),
+        (  # the fences may come in another order
+            TWO_OBJECTS.format("", "fence.sc.cta;\n") + WAIT.format("FIRST", "%r4", 0) + "fence.sc.cta;\n" + LAST,
+            ("removed", ""),
+        ),
+        (  # removed, its own test is not there
+            "setp.eq.u32 %p0, %r0, 32;\n" + TWO_OBJECTS.format("", "fence.sc.cta;\n")
+            + "mov.u32 %r6, 0;\nmov.u32 %r7, %r4;\nNEXT:\n" + WAIT.format("EACH", "%r7", "%r6")
+            + "add.u32 %r7, %r7, 8;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p4, %r6, 2;\n@%p4 bra NEXT;\n",
+            ("with .relaxed", ""),
+        ),
+    ],
+)  # fmt: skip
+def test_without_a_wait_the_test_of_another_one_may_be_wrong(body: str, wrong: tuple[str, str]) -> None:
+    """Without both, nothing is."""
+    read = module(body)
+    table = mutation_table(read, entry(read), launch(), MODEL, together=True)
+    waits = [it for it in table.results if it.mutation.instruction.kind == "try_wait"]
+    noticed = [it for it in waits if it.noticed is not Noticed.UNNOTICED or it.needing]
+    assert [(it.mutation.what, *(it.needing or [""])) for it in noticed] == [wrong]
+    options = CheckOptions(readings=reading_models() if wrong[1] else ())
+    verdict = judge(read, noticed[0].mutation.of(entry(read)), launch(), MODEL, options)
+    assert [it.rule for it in verdict.serious] == [] if wrong[1] else ["undefined-before-init"]
+    assert [it.name for it in verdict.readings] == ([wrong[1]] if wrong[1] else [])
 
 
 def test_a_longer_run_shows_what_the_first_one_does_not() -> None:
@@ -154,7 +205,9 @@ def test_of_weaker_forms_the_weakest_is_judged_first(monkeypatch: pytest.MonkeyP
     """With .cta as with .gpu, the fence is enough: one verdict says both."""
     judged: list[PtxFunction] = []
     outcome = MutantWork.outcome
-    monkeypatch.setattr(MutantWork, "outcome", lambda work, mutant: (judged.append(mutant), outcome(work, mutant))[1])
+    monkeypatch.setattr(
+        MutantWork, "outcome", lambda work, mutant, **how: (judged.append(mutant), outcome(work, mutant, **how))[1]
+    )
     read = module(NEIGHBOUR.format(sync="fence.acq_rel.sys;\nbar.sync 0;"))
     scopes = [change for change in mutations(entry(read)) if change.what.startswith(".sys becomes")]
     narrow, wide = sorted(scopes, key=lambda change: change.what)
@@ -176,8 +229,8 @@ def test_what_stands_in_for_another_one_is_told_apart_in_the_run(monkeypatch: py
     fates: list[bool] = []
     outcome = MutantWork.outcome
 
-    def recorded(work: MutantWork, mutant: PtxFunction) -> tuple[MutantFate, JudgedKernel | None]:
-        made = outcome(work, mutant)
+    def recorded(work: MutantWork, mutant: PtxFunction, **how: bool) -> tuple[MutantFate, JudgedKernel | None]:
+        made = outcome(work, mutant, **how)
         fates.append(made[0].unnoticed)
         return made
 
