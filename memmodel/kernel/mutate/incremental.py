@@ -122,6 +122,8 @@ def _judged(
             yield number, MutantResult(change, *fate_of([it.key for it in new], work.base.known_keys))
         elif not execution and (hangs := _hangs(work, same, change)):
             yield number, MutantResult(change, *fate_of(hangs))
+        elif execution and same.only_orders(change) and (why := work.runs.why_undecided(change)):
+            yield number, MutantResult(change, Noticed.UNDECIDED, why)
         else:  # a change about which nothing is known yet would spoil the others
             at_once = execution and (groups or work.runs.cover(change))
             if at_once and same.keeps_others(change):

@@ -29,6 +29,7 @@ from memmodel.kernel.check.so_far import JudgedRun
 from memmodel.kernel.flow.polling import complaints
 from memmodel.kernel.machine.engines.wgmma import counts_registers
 from memmodel.kernel.mutate.endless_waits import EndlessWaits, Without
+from memmodel.kernel.mutate.known_flags import KnownFlags, LastAsked, told_apart
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation
 from memmodel.kernel.mutate.object_logs import ObjectLogs
 from memmodel.kernel.mutate.regrouped import Regrouped
@@ -74,15 +75,15 @@ class SameRun:
         *,
         often: bool = True,
     ) -> None:
-        self._run, self._model, self._known, self._flags_of_run = run, model, known, flags
+        self.run, self._model, self._known, self._flags_of_run = run, model, known, flags
         self._raised = frozenset(run.raised(flags))
         self._whole = flags if flags.execution is run.execution else Flags(model, run.execution, flags)
         if often:
             self._whole.keep_every_value()
             flags.keep_every_value()
-        self._near = self._nothing = _Known(frozenset(), 0, self._whole)
+        self._near = self._nothing = KnownFlags(frozenset(), 0, self._whole)
         """The run without what was removed last, if more is removed beside it."""
-        self._last: _Asked | None = None
+        self._last: LastAsked | None = None
         """The changes about which was asked last: whether they show anything is asked first, and then for a verdict."""
 
     def only_orders(self, change: Mutation) -> bool:
@@ -113,13 +114,13 @@ class SameRun:
 
     @cached_property
     def _groups(self) -> Regrouped:
-        return Regrouped(self._run)
+        return Regrouped(self.run)
 
     @cached_property
     def _alone(self) -> frozenset[int]:
         """The instructions at which all threads arrive that take part in a generation of their barrier."""
         members: dict[tuple[BarrierId, int], set[int]] = {}
-        for thread in self._run.run.threads:
+        for thread in self.run.run.threads:
             for event in thread.events:
                 if event.barrier is not None:
                     members.setdefault((event.barrier, event.generation), set()).add(event.at)
@@ -128,11 +129,11 @@ class SameRun:
 
     def is_of(self, run: RunJudge) -> bool:
         """True if another run is this one as an execution of a changed kernel."""
-        return run.run is self._run.run
+        return run.run is self.run.run
 
     def under(self, model: Model) -> SameRun:
         """The same run, asked of another model."""
-        return SameRun(self._run, model, Flags(model, self._run.execution, self._whole), self._known, often=False)
+        return SameRun(self.run, model, Flags(model, self.run.execution, self._whole), self._known, often=False)
 
     def new_findings(self, *changes: Mutation) -> list[KernelFinding] | None:
         """What a flag reports in the execution of a kernel with these changes that the run is, and not in the kernel;
@@ -140,7 +141,7 @@ class SameRun:
         flags = self._flags(changes)
         if flags is None:
             return None
-        return self._run.first_shown(flags, self._raised, self._known)
+        return self.run.first_shown(flags, self._raised, self._known)
 
     def shows(self, changes: Sequence[Mutation]) -> Shown | None:
         """What is new with these changes, a finding or a condition that is open; None if nothing is. Those of which the
@@ -151,10 +152,10 @@ class SameRun:
         flags = self._flags(asked) if asked else None
         if flags is None:
             return None
-        findings = self._run.first_shown(flags, self._raised, self._known)
+        findings = self.run.first_shown(flags, self._raised, self._known)
         if findings:
             return Shown.of(findings[0])
-        return Shown() if self._run.violated_counts(flags, self._events(asked)) - self._uncounted else None
+        return Shown() if self.run.violated_counts(flags, self._events(asked)) - self._uncounted else None
 
     def _that_show(self, changes: Sequence[Mutation]) -> list[Mutation]:
         return [it for it in changes if not self.only_orders(it) or self._has_execution(it)]
@@ -181,7 +182,7 @@ class SameRun:
             return []
         gone = {it.instruction.number for it in reached}
         waits = {wait for number in gone for wait in self._saved.get(number, ())}
-        saved = {wait for wait, tests in self._run.run.awaits.items() if not tests.isdisjoint(gone)}
+        saved = {wait for wait, tests in self.run.run.awaits.items() if not tests.isdisjoint(gone)}
         found = (("hang", (it.line,)) for it in self._endless.without(Without(gone, waits, saved)))
         return [key for key in dict.fromkeys(found) if key not in self._known]
 
@@ -193,7 +194,7 @@ class SameRun:
 
     @cached_property
     def _endless(self) -> EndlessWaits:
-        return EndlessWaits(self._run.run, self._run.entry, self._run.graph.number)
+        return EndlessWaits(self.run.run, self.run.entry, self.run.graph.number)
 
     def is_execution(self, changes: Sequence[Mutation]) -> bool:
         """True if the run is an execution of the kernel with these changes: then no wait in it lacks an arrival."""
@@ -202,16 +203,16 @@ class SameRun:
     def look_from(self, changes: Sequence[Mutation], other: SameRun | None = None) -> None:
         """More removals will be asked about beside these: evaluate them by what differs from the run without these, if
         that is much less. `other`: has looked from there."""
-        if other is not None and other._run is self._run:
+        if other is not None and other.run is self.run:
             self._near = other._near
             return
-        if len(self._run.graph.points) <= SMALL:
+        if len(self.run.graph.points) <= SMALL:
             return
         asked = [it for it in self._reached(changes) if self._has_execution(it)]
         flags = self._flags(asked)
         if flags is not None and not flags.by_difference:
             flags.keep_every_value()
-            self._near = _Known(frozenset(it.instruction.number for it in asked), self._events(asked), flags)
+            self._near = KnownFlags(frozenset(it.instruction.number for it in asked), self._events(asked), flags)
 
     def idle(self, changes: Sequence[Mutation]) -> bool:
         """True if nothing but order is lost without these instructions: nothing is left that tests or updates the
@@ -229,7 +230,7 @@ class SameRun:
         more = [it for it in others if not self.only_orders(it)]
         logs, number = self._objects, change.instruction.number
         gone = logs.with_saved_waits(more)
-        there = {number, *self._run.numbers_at(lines)}
+        there = {number, *self.run.numbers_at(lines)}
         if not (there - {number}).isdisjoint(gone) or not logs.updated(gone).isdisjoint(logs.worked_on(there)):
             return False
         if hangs and not logs.is_awaited(number, gone, self._is_polled):
@@ -237,12 +238,12 @@ class SameRun:
         return not more or self.idle(more)
 
     def _is_polled(self, test: int) -> bool:
-        return self._polls(self._run.body[test])
+        return self._polls(self.run.body[test])
 
     def new_in(self, other: JudgedRun) -> list[KernelFinding] | None:
         """The same for a run of a changed kernel in which the same threads do the same events; None for another one."""
         flags = other.judgement.flags
-        mine, others = ([(it.thread, it.at) for it in run.graph.origins] for run in (self._run, other.run))
+        mine, others = ([(it.thread, it.at) for it in run.graph.origins] for run in (self.run, other.run))
         return None if flags is None or mine != others else other.run.first_shown(flags, self._raised, self._known)
 
     def _has_execution(self, change: Mutation) -> bool:
@@ -277,16 +278,16 @@ class SameRun:
         if not self.does_the_same(waits) or self._removed(reached) is None:
             return None
         tests = self._events(reached)
-        return self._judged(observing_nothing(self._run.execution, tests), tests, self._flags_of_run)
+        return self._judged(observing_nothing(self.run.execution, tests), tests, self._flags_of_run)
 
     def _judged(self, execution: Execution, gone: int, like: Flags) -> JudgedRun:
-        run = self._run.as_execution(execution, gone)
+        run = self.run.as_execution(execution, gone)
         return JudgedRun(run, run.judgement(self._model, like=like, explain=False))
 
     @property
     def is_certain(self) -> bool:
         """True if order is not a matter of chance: the run shows all that is wrong with it."""
-        return self._run.is_certain(frozenset())
+        return self.run.is_certain(frozenset())
 
     def does_the_same(self, changes: Sequence[Mutation]) -> bool:
         """True if threads of a kernel with these changes execute the same in this run."""
@@ -295,7 +296,7 @@ class SameRun:
         return all(self._executes_the_same(it, removals) for it in reached)
 
     def _reached(self, changes: Sequence[Mutation]) -> list[Mutation]:
-        return [it for it in changes if it.instruction.number in self._run.run.executed]
+        return [it for it in changes if it.instruction.number in self.run.run.executed]
 
     def _executes_the_same(self, change: Mutation, removals: AbstractSet[int]) -> bool:
         """True if threads execute the same without an instruction, or with what it becomes: what it does counts for no
@@ -332,10 +333,10 @@ class SameRun:
             return None
         flags = Flags(self._model, execution, known.flags)
         if flags.by_difference:  # others take much memory
-            self._last = _Asked(_told_apart(changes), known, flags)
+            self._last = LastAsked(told_apart(changes), known, flags)
         return flags
 
-    def _beside(self, changes: Sequence[Mutation]) -> _Known:
+    def _beside(self, changes: Sequence[Mutation]) -> KnownFlags:
         """What is known of removals to which these add others, or of the run as it is."""
         removed = {it.instruction.number for it in changes if it.what == REMOVED}
         if len(removed) == len(changes) and self._near.removed <= removed:
@@ -361,19 +362,19 @@ class SameRun:
         known = self._beside(changes)
         execution = known.flags.execution
         if kept := self._groups.kept([it for it in changes if self._groups.handles(it)]):
-            complete = rows_without(self._run.graph.completing_less(self._run.execution, kept), known.events)
+            complete = rows_without(self.run.graph.completing_less(self.run.execution, kept), known.events)
             execution = replace(execution, chosen_relations={**execution.chosen_relations, "compl": complete})
         if saved:
             execution = passing(execution, saved)
         if labels:
-            execution = self._run.graph.with_labels(execution, labels)
+            execution = self.run.graph.with_labels(execution, labels)
         gone = (removed.events | sum(1 << wait for wait in saved)) & ~known.events
         return without(execution, gone, {MISCOUNTED: removed.undefined}) if gone else execution
 
     def _may_pass(self, saved: Saved) -> bool:
         """True if these tests that look ahead may return true in this run."""
         happens = self._whole.relation(ORDER)
-        return happens is not None and not self._uncounted and may_pass(self._run.execution, saved, happens)
+        return happens is not None and not self._uncounted and may_pass(self.run.execution, saved, happens)
 
     def _events(self, changes: Sequence[Mutation]) -> int:
         """The events of the instructions that are changed; of a test that looks ahead, the waits that it saves, too."""
@@ -386,13 +387,13 @@ class SameRun:
     @cached_property
     def _saved(self) -> dict[int, Saved]:
         """By a test that looks ahead, the waits that are not made where it returns true."""
-        return saved_waits(self._run.run, self._run.graph.number)
+        return saved_waits(self.run.run, self.run.graph.number)
 
     @cached_property
     def _events_at(self) -> dict[int, int]:
         """The events of each instruction."""
         events: dict[int, int] = {}
-        for event, behind in enumerate(self._run.graph.origins):
+        for event, behind in enumerate(self.run.graph.origins):
             events[behind.at] = events.get(behind.at, 0) | 1 << event
         return events
 
@@ -423,28 +424,28 @@ class SameRun:
     @cached_property
     def _used(self) -> frozenset[int]:
         """The registers that are read."""
-        return frozenset(register for each in self._run.body for register in lowered(each).reads)
+        return frozenset(register for each in self.run.body for register in lowered(each).reads)
 
     @cached_property
     def _objects(self) -> ObjectLogs:
-        return ObjectLogs(self._run.run)
+        return ObjectLogs(self.run.run)
 
     def _first_of(self, init: int, log: Sequence[ObjectStep], left: Sequence[ObjectStep]) -> int:
         """The first update of each life of an object that an instruction began."""
         lives = {step.life for step in log if step.event.at == init}
         first = {step.life: step for step in reversed(left) if step.life in lives}
-        numbers = (self._run.graph.number.get(id(step.event)) for step in first.values())
+        numbers = (self.run.graph.number.get(id(step.event)) for step in first.values())
         return sum(1 << number for number in numbers if number is not None)
 
     @cached_property
     def _uncounted(self) -> frozenset[str]:
-        return self._run.violated_counts(self._whole, 0)
+        return self.run.violated_counts(self._whole, 0)
 
     def _new_labels(self, change: Mutation) -> dict[int, Label]:
         """The labels of the events of a weakened instruction; none if anything else differs. Of a test that looks ahead
         those of its events with which it saves a wait: a test that returns false has no label of its own."""
         labels = relabelled(change)
-        graph, changed = self._run.graph, dict[int, Label]()
+        graph, changed = self.run.graph, dict[int, Label]()
         if change.instruction.number in self._saved:
             tests = self._saved[change.instruction.number].values()
             return {test: label for test in tests for label in labels.values()}
@@ -474,38 +475,16 @@ class SameRun:
         """True if an instruction is a test that looks ahead."""
         return instruction.number in self._saved
 
+    def saves_waits(self, instruction: PtxInstruction) -> bool:
+        """True if an instruction is a test that looks ahead, and a thread waits in this run since it returned false."""
+        return bool(self._saved.get(instruction.number))
+
     def _polls(self, test: PtxInstruction) -> bool:
         """True if a test is repeated until it returns true, and no wait depends on it."""
-        run = self._run.run
+        run = self.run.run
         if any(test.number in ahead for ahead in run.awaits.values()):
             return False
-        return not complaints(self._run.entry, [test.number], run.awaits)
-
-
-def _told_apart(changes: Sequence[Mutation]) -> frozenset[tuple[int, str]]:
-    """What tells changes of a kernel apart."""
-    return frozenset((it.instruction.number, it.what) for it in changes)
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """The flags of the run with some changes, evaluated by what differs from those in `known`."""
-
-    changed: frozenset[tuple[int, str]]
-    known: _Known
-    flags: Flags
-
-    def is_about(self, changes: Sequence[Mutation], known: _Known) -> bool:
-        return self.known is known and self.changed == _told_apart(changes)
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """The flags of the run without some instructions. `removed`: their numbers; `events`: what they do."""
-
-    removed: frozenset[int]
-    events: int
-    flags: Flags
+        return not complaints(self.run.entry, [test.number], run.awaits)
 
 
 @dataclass(frozen=True, slots=True)

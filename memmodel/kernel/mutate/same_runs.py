@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from memmodel.cat.syntax import Model
 from memmodel.kernel.check.case import KernelCase
 from memmodel.kernel.check.so_far import JudgedKernel, VerdictSoFar
-from memmodel.kernel.mutate.mutations import Mutation
+from memmodel.kernel.mutate.mutations import REMOVED, Mutation
 from memmodel.kernel.mutate.same_run import SameRun
+from memmodel.kernel.mutate.saved_waits import why_undecided
 from memmodel.kernel.order.verdict import FindingKey, KernelFinding
 
 MANY = 2
@@ -67,6 +68,13 @@ class SameRuns:
     def look_ahead(self, change: Mutation) -> bool:
         """True if the instruction is a test that looks ahead in one of the runs."""
         return any(run.looks_ahead(change.instruction) for run in self._runs)
+
+    def why_undecided(self, change: Mutation) -> str:
+        """As in `saved_waits`, of a test that saves waits in the first of the runs and shows nothing with a change."""
+        if change.what == REMOVED or not self._runs or not self._runs[0].saves_waits(change.instruction):
+            return ""
+        run = self._runs[0].run
+        return why_undecided(run.run, change.of(run.entry), change.becomes)
 
     def are_executions(self, changes: Sequence[Mutation]) -> bool:
         """True if each of the runs is an execution of the kernel with these changes."""

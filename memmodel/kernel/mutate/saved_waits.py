@@ -16,8 +16,11 @@ from dataclasses import replace
 
 from memmodel.base.rows import Rows, bits, components
 from memmodel.concrete.execution import Execution
-from memmodel.kernel.flow.ahead import NOBODY
+from memmodel.kernel.flow.ahead import NOBODY, looking_ahead
+from memmodel.kernel.flow.polling import complaints
+from memmodel.kernel.order.conditions import sentence
 from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 
 OBSERVES, TO_TEST, FROM_TEST = "mbarobs", ("mbarobs", "mbarseen"), ("mbarnext", "mbarfr")
 """The relations that lead to a test that has returned true, and from it."""
@@ -42,6 +45,15 @@ def saved_waits(run: LaunchTrace, numbers: Mapping[int, int]) -> dict[int, Saved
                 test = max(known, key=last.__getitem__)
                 saved[test][number] = numbers[id(thread.events[last[test]])]
     return dict(saved)
+
+
+def why_undecided(run: LaunchTrace, entry: PtxFunction, test: PtxInstruction) -> str:
+    """Why a kernel is undecided in which such a test, which saves waits in this run, acquires in another way than they;
+    empty if it may be decided. It is a test as any other then, and no loop: after a failure the thread waits. That
+    failures change nothing is never shown of it: the thread tests something else before it comes back.
+    """
+    open_ = complaints(entry, run.tests.keys() - run.proved, looking_ahead(entry))
+    return next((sentence(other, why) for other, why in open_ if other is test), "")
 
 
 def passing(execution: Execution, saved: Saved) -> Execution:

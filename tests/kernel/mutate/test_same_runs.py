@@ -17,7 +17,7 @@ from memmodel.kernel.check.inputs import reading_models
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.mutate import mutants
-from memmodel.kernel.mutate.mutants import findings_of_readings
+from memmodel.kernel.mutate.mutants import MutantWork, Noticed, findings_of_readings
 from memmodel.kernel.mutate.mutations import REMOVED, Mutation, mutations
 from memmodel.kernel.mutate.same_run import SameRun
 from memmodel.kernel.mutate.same_runs import SameRuns
@@ -363,8 +363,10 @@ def test_what_stays_broken_is_wrong_in_a_run_of_its_own(body: str) -> None:
     ],
     ids=["at once", "a fence between", "both cannot"],
 )
-def test_a_weaker_test_that_looks_ahead_observes_what_the_wait_does(body: str, shown: set[str] | None) -> None:
-    """Where it may return true in the run at all."""
+def test_a_weaker_test_that_looks_ahead_observes_what_the_wait_does(
+    body: str, shown: set[str] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it may return true in the run at all. A run of its own would leave open what the test is for."""
     read = module(body)
     kernel = judged(read, entry(read), launch())
     assert not kernel.verdict.serious and not kernel.verdict.open, kernel.verdict
@@ -376,6 +378,11 @@ def test_a_weaker_test_that_looks_ahead_observes_what_the_wait_does(body: str, s
     assert not runs.cover(test)  # it may return false as well
     own = judged(read, test.of(entry(read)), launch()).verdict
     assert {it.key for it in found or ()} <= {it.key for it in own.serious}
+    if shown == set():
+        monkeypatch.setattr("memmodel.kernel.mutate.table.mutations", lambda function, miscounts: [test])
+        monkeypatch.setattr(MutantWork, "outcome", None)
+        (result,) = mutation_table(read, entry(read), launch(), MODEL, together=True).results
+        assert (result.noticed, [result.how]) == (Noticed.UNDECIDED, own.open) and not own.serious
 
 
 def test_what_counts_for_registers_takes_a_run_of_its_own() -> None:
