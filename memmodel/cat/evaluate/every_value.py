@@ -39,10 +39,15 @@ class EveryValue(Evaluator[Value]):
     def _with_one_of_each(self, rows: Rows) -> Rows:
         if self.rows.count <= LARGE:
             return rows
-        one, ones = self._one, self._ones
-        kept = [row if id(row) in ones else one.setdefault(row, row) for row in rows]
-        ones.update(map(id, kept))
-        return kept
+        new = set(map(id, rows)) - self._ones
+        if not new:
+            return rows
+        kept: dict[int, int] = {}
+        for row in rows:
+            if id(row) in new and id(row) not in kept:
+                kept[id(row)] = self._one.setdefault(row, row)
+        self._ones.update(map(id, kept.values()))
+        return [kept.get(id(row), row) for row in rows]
 
     def inner(self, known: Known[Value]) -> Evaluator[Value]:
         return Evaluator(self.graph, self.algebra, known)
@@ -55,10 +60,15 @@ class EveryValue(Evaluator[Value]):
         return self._equal[pair]
 
     def inverse(self, number: int) -> Rows:
-        """The inverse of a relation."""
+        """The inverse of a relation; of a union that of its parts, which other unions have, too."""
         rows = self._inverses.get(number)
         if rows is None:
-            rows = self._inverses[number] = self._with_one_of_each(inverse(rows_of(self.value(number))))
+            node = self.nodes[number]
+            if node.op == "|":
+                rows = rows_of(self.rows.union(*map(self.inverse, node.operands)))
+            else:
+                rows = inverse(rows_of(self.value(number)))
+            rows = self._inverses[number] = self._with_one_of_each(rows)
         return rows
 
     def domain(self, number: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from operator import and_
 
 from memmodel.base import rows
@@ -101,10 +102,15 @@ class RowAlgebra(Algebra[Value]):
         return pairs
 
     def identity(self, events: Value) -> Rows:
-        pairs = [0] * self.count
+        pairs, alone = [0] * self.count, self._alone
         for event in bits(mask_of(events)):
-            pairs[event] = 1 << event
+            pairs[event] = alone[event]
         return pairs
+
+    @cached_property
+    def _alone(self) -> Rows:
+        """The row of each event that leads to itself: one object for all relations."""
+        return [1 << event for event in range(self.count)]
 
     def inverse(self, relation: Value) -> Rows:
         return rows.inverse(rows_of(relation))
