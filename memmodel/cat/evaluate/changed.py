@@ -141,6 +141,22 @@ class ChangedEvaluator(LargeEvaluator):
         self._differences[number] = made
         return made
 
+    def is_quick(self, number: int) -> bool:
+        """True if no closure has to be evaluated to know what differs of a node."""
+        node = self.nodes[number]
+        if node.flat or number in self._differences or self._meets_nothing(number):
+            return True
+        return node.op not in (*WHOLE, "+", "*") and all(map(self.is_quick, node.operands))
+
+    def _meets_nothing(self, number: int) -> bool:
+        """True if a node is nothing here and in the other execution, as an expression without a closure shows."""
+        node = self.nodes[number]
+        if node.op == "\\":
+            return self._meets_nothing(node.operands[0])
+        if node.op in MEETING:
+            return any(map(self._meets_nothing, node.operands))
+        return node.flat and self.difference(number) is None and self._base.is_empty(number)
+
     def _is_nothing(self, node: Node) -> bool:
         """True if there is nothing here and in the other execution, as the smaller operand shows, or that from which
         the other is taken away."""

@@ -143,6 +143,11 @@ class SameRun:
             return None
         return self.run.first_shown(flags, self._raised, self._known)
 
+    def shows_at_once(self, changes: Sequence[Mutation]) -> bool:
+        """True if a flag that is quickly evaluated shows something new in the execution with these changes."""
+        flags = self._flags(changes)
+        return flags is not None and bool(self.run.first_shown(flags, self._raised, self._known, flags.quick()))
+
     def shows(self, changes: Sequence[Mutation]) -> Shown | None:
         """What is new with these changes, a finding or a condition that is open; None if nothing is. Those of which the
         run is no execution, and which only take order away, are left out: what is wrong without them is wrong beside

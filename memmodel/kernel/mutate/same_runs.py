@@ -43,6 +43,10 @@ class SameRuns:
         far fewer threads do the same."""
         return next((found for run in self._longer if (found := run.new_findings(*changes))), [])
 
+    def show_at_once(self, changes: Sequence[Mutation]) -> bool:
+        """True if there are such findings, and a flag that is quickly evaluated has one."""
+        return any(run.shows_at_once(changes) for run in self._longer)
+
     def endless_waits(self, changes: Sequence[Mutation]) -> list[FindingKey]:
         """As `SameRun.endless_waits`, of the first run in which there are any, but the first of all."""
         return next((found for run in self._runs[1:] if (found := run.endless_waits(changes))), [])

@@ -228,7 +228,7 @@ class Removals:
         if self._quiet == _numbers(changes):
             return False
         work, same, more = self._asked(changes)
-        if same is not None and self._hang(work, same, more):
+        if work.runs.show_at_once(more) or (same is not None and self._hang(work, same, more)):
             return True
         if masked := work.masking.masked(more):
             if masked.findings:

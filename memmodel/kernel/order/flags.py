@@ -155,6 +155,13 @@ class Flags:
             self._evaluator.left = [*left[at + 1 :], *self._asked]
             self._evaluator.forget()
 
+    def quick(self) -> list[str]:
+        """The flags for which no closure is evaluated, as far as that is known; none where all is evaluated anew."""
+        evaluator = self._evaluator
+        if not isinstance(evaluator, ChangedEvaluator):
+            return []
+        return [check.name for check in self.model.flags if evaluator.is_quick(self._node(check))]
+
     def _unchanged(self, node: int) -> bool:
         """True if a node has the value that it has in the execution that this one differs little from, but for events
         that are left out."""

@@ -196,14 +196,18 @@ class RunJudge:
         return judgement.findings
 
     def first_shown(
-        self, flags: Flags, raised: AbstractSet[RaisedPair], known: AbstractSet[FindingKey]
+        self,
+        flags: Flags,
+        raised: AbstractSet[RaisedPair],
+        known: AbstractSet[FindingKey],
+        names: Iterable[str] | None = None,
     ) -> list[KernelFinding]:
         """What a flag that has something new reports in the one execution that the run is, or in another one of its
         events; of several flags one that is quickly evaluated. `raised`: pairs that are not new; `known`: findings that
-        are not. What is missing is not said.
+        are not. `names`: of the flags that are asked, if not all are. What is missing is not said.
         """
         self._may_rerun = True
-        for rule, pairs in flags.each_raised(quick_first=True):
+        for rule, pairs in flags.each_raised(names, quick_first=True):
             judgement = Judgement(self.graph)
             new = self.counting({rule: [pair for pair in pairs if (rule, *pair) not in raised]})
             self._report(judgement, new, flags.model)
