@@ -13,7 +13,7 @@ themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from memmodel.kernel.mutate.mutants import (
@@ -30,7 +30,7 @@ from memmodel.kernel.mutate.mutations import REMOVED, Mutation, is_weaker, with_
 from memmodel.kernel.mutate.reasons import LaunchOrder
 from memmodel.kernel.mutate.same_run import SameRun
 from memmodel.kernel.mutate.together import largest
-from memmodel.kernel.order.verdict import FindingKey
+from memmodel.kernel.order.verdict import FindingKey, KernelFinding
 
 Judged = Iterator[tuple[int, MutantResult]]
 MANY = 3
@@ -108,16 +108,17 @@ def _judged(
     # Where not all schedules were looked at, other ones may be looked at with more changes.
     groups = work.base.exhaustive or not work.base.choices
     met = [number for number in numbers if reached(work, work.changes[number].instruction)]
-    quiet = frozenset(_quiet(work, same, met))
+    shown = _shown_of_order(work, same, met)
+    silent = frozenset(_silent(work, [number for number, found in shown.items() if found == []]))
     for number in numbers:
         change = work.changes[number]
         if number not in met:
             yield number, MutantResult(change, Noticed.UNREACHED)
             continue
         work.check_time()
-        new = [] if number in quiet else same.new_findings(change)
+        new = shown[number] if number in shown else same.new_findings(change)
         execution = new is not None
-        new = new or (work.runs.new_findings([change]) if execution else [])
+        new = new or (work.runs.new_findings([change]) if execution and number not in silent else [])
         if new:
             yield number, MutantResult(change, *fate_of([it.key for it in new], work.base.known_keys))
         elif not execution and (hangs := _hangs(work, same, change)):
@@ -155,17 +156,35 @@ def _hangs(work: MutantWork, same: SameRun, change: Mutation) -> list[FindingKey
     return [key for key in hangs if key not in work.base.known_keys]
 
 
-def _quiet(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator[int]:
-    """Changes of which the run shows nothing, since it shows nothing with all such changes of one opcode."""
+def _shown_of_order(
+    work: MutantWork, same: SameRun, numbers: Sequence[int]
+) -> dict[int, list[KernelFinding] | None]:  # fmt: skip
+    """What the run shows of changes that keep others: nothing of those of one opcode, if it shows nothing with all."""
+    shown: dict[int, list[KernelFinding] | None] = {}
+    for members in _alike(work, [number for number in numbers if same.keeps_others(work.changes[number])]):
+        work.check_time()
+        if len(members) > MANY and same.new_findings(*(work.changes[number] for number in members)) == []:
+            shown |= {number: [] for number in members}
+        else:
+            shown |= {number: same.new_findings(work.changes[number]) for number in members}
+    return shown
+
+
+def _silent(work: MutantWork, numbers: Sequence[int]) -> Iterator[int]:
+    """Removals of which longer runs show nothing, since they show nothing with all of one opcode."""
+    for members in _alike(work, [number for number in numbers if work.changes[number].what == REMOVED]):
+        work.check_time()
+        if len(members) > MANY and not work.runs.new_findings([work.changes[number] for number in members]):
+            yield from members
+
+
+def _alike(work: MutantWork, numbers: Sequence[int]) -> Iterable[list[int]]:
+    """Changes of one kind of instructions of one opcode."""
     alike: dict[tuple[str, ...], list[int]] = {}
     for number in numbers:
         change = work.changes[number]
-        if same.keeps_others(change):
-            alike.setdefault((change.what, *change.instruction.words), []).append(number)
-    for members in alike.values():
-        work.check_time()
-        if len(members) > MANY and same.new_findings(*(work.changes[number] for number in members)) == []:
-            yield from members
+        alike.setdefault((change.what, *change.instruction.words), []).append(number)
+    return alike.values()
 
 
 def _groups(work: MutantWork, same: SameRun, numbers: Sequence[int]) -> Iterator[list[int]]:
