@@ -68,6 +68,11 @@ def with_all(entry: PtxFunction, changes: Iterable[Mutation]) -> PtxFunction:
     return entry
 
 
+def told_apart(changes: Iterable[Mutation]) -> frozenset[tuple[int, str]]:
+    """What tells changes of a kernel apart."""
+    return frozenset((it.instruction.number, it.what) for it in changes)
+
+
 def is_weaker(change: Mutation, other: Mutation) -> bool:
     """True if a change leaves less of an instruction than another one does: a narrower scope, or no order where the
     other one keeps some."""

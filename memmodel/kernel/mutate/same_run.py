@@ -29,13 +29,12 @@ from memmodel.kernel.check.so_far import JudgedRun
 from memmodel.kernel.flow.polling import complaints
 from memmodel.kernel.machine.engines.wgmma import counts_registers
 from memmodel.kernel.mutate.endless_waits import EndlessWaits, Without
-from memmodel.kernel.mutate.known_flags import KnownFlags, LastAsked, told_apart
-from memmodel.kernel.mutate.mutations import REMOVED, Mutation
+from memmodel.kernel.mutate.mutations import REMOVED, Mutation, told_apart
 from memmodel.kernel.mutate.object_logs import ObjectLogs
 from memmodel.kernel.mutate.regrouped import Regrouped
 from memmodel.kernel.mutate.saved_waits import Saved, may_pass, observing_nothing, passing, saved_waits
 from memmodel.kernel.mutate.steps import commits, invalidates, labels_of, object_action, relabelled
-from memmodel.kernel.order.flags import Flags
+from memmodel.kernel.order.flags import Flags, FlagsAsked, FlagsWithout
 from memmodel.kernel.order.judging import ORDER, RunJudge
 from memmodel.kernel.order.verdict import FindingKey, KernelFinding
 from memmodel.kernel.trace.objects import ObjectStep
@@ -81,9 +80,9 @@ class SameRun:
         if often:
             self._whole.keep_every_value()
             flags.keep_every_value()
-        self._near = self._nothing = KnownFlags(frozenset(), 0, self._whole)
+        self._near = self._nothing = FlagsWithout(frozenset(), 0, self._whole)
         """The run without what was removed last, if more is removed beside it."""
-        self._last: LastAsked | None = None
+        self._last: FlagsAsked | None = None
         """The changes about which was asked last: whether they show anything is asked first, and then for a verdict."""
 
     def only_orders(self, change: Mutation) -> bool:
@@ -217,7 +216,7 @@ class SameRun:
         flags = self._flags(asked)
         if flags is not None and not flags.by_difference:
             flags.keep_every_value()
-            self._near = KnownFlags(frozenset(it.instruction.number for it in asked), self._events(asked), flags)
+            self._near = FlagsWithout(frozenset(it.instruction.number for it in asked), self._events(asked), flags)
 
     def idle(self, changes: Sequence[Mutation]) -> bool:
         """True if nothing but order is lost without these instructions: nothing is left that tests or updates the
@@ -267,7 +266,7 @@ class SameRun:
             return None
         known, last = self._beside(reached), self._last
         execution: Execution | None
-        if last is not None and last.is_about(reached, known) and self._flags_of_run is self._whole:
+        if last is not None and last.are_about(told_apart(reached), known) and self._flags_of_run is self._whole:
             execution, like = last.flags.execution, last.flags
         else:
             execution, like = self._execution(reached), known.flags if known.removed else self._flags_of_run
@@ -331,17 +330,17 @@ class SameRun:
     def _flags(self, changes: Sequence[Mutation]) -> Flags | None:
         """The flags of the execution that the run is; None if it is none."""
         known, last = self._beside(changes), self._last
-        if last is not None and last.is_about(changes, known):
+        if last is not None and last.are_about(told_apart(changes), known):
             return last.flags
         execution = self._execution(changes)
         if execution is None:
             return None
         flags = Flags(self._model, execution, known.flags)
         if flags.by_difference:  # others take much memory
-            self._last = LastAsked(told_apart(changes), known, flags)
+            self._last = FlagsAsked(told_apart(changes), known, flags)
         return flags
 
-    def _beside(self, changes: Sequence[Mutation]) -> KnownFlags:
+    def _beside(self, changes: Sequence[Mutation]) -> FlagsWithout:
         """What is known of removals to which these add others, or of the run as it is."""
         removed = {it.instruction.number for it in changes if it.what == REMOVED}
         if len(removed) == len(changes) and self._near.removed <= removed:

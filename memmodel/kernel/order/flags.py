@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import TypeVar
 
 from memmodel.base.rows import Rows
@@ -217,6 +218,27 @@ class Flags:
     def inverse(self, rows: Rows) -> Rows:
         """The inverse of a relation."""
         return self._rows.inverse(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class FlagsWithout:
+    """The flags of a run without some instructions. `removed`: their numbers; `events`: what they do."""
+
+    removed: frozenset[int]
+    events: int
+    flags: Flags
+
+
+@dataclass(frozen=True, slots=True)
+class FlagsAsked:
+    """The flags of a run with some changes, evaluated by what differs from those in `known`."""
+
+    changed: frozenset[tuple[int, str]]
+    known: FlagsWithout
+    flags: Flags
+
+    def are_about(self, changed: frozenset[tuple[int, str]], known: FlagsWithout) -> bool:
+        return self.known is known and self.changed == changed
 
 
 def _differing(execution: Execution, same: Flags) -> int:
