@@ -162,6 +162,8 @@ class Call:
     def destination(self, operand: Operand, *, sink: bool = False) -> str | None:
         """The register to write; None for `_` where that is allowed."""
         if isinstance(operand, Reg):
+            if self._is_written_twice(operand):
+                self.fail("the registers of a vector that is written are different", operand, "write _ for one of them")
             return self._written(operand)
         if isinstance(operand, Blank) and sink:
             return None
@@ -171,6 +173,12 @@ class Call:
         if special_register(register.name, self.place, self.context.space) is not None:
             self.fail(f"the special register '%{register.name}' is read-only", register)
         return self._named(register)
+
+    def _is_written_twice(self, register: Reg) -> bool:
+        """True if another element of its vector is the same register, which is undefined ("Vectors as Operands")."""
+        vectors = (operand.items for operand in self.operands if isinstance(operand, Vector))
+        own = next((items for items in vectors if any(item is register for item in items)), ())
+        return sum(isinstance(item, Reg) and item.name == register.name for item in own) > 1
 
     def assign(self, operand: Operand, *values: Expr) -> tuple[Assign, ...]:
         """Assign values to the registers of an operand: a register, or a vector or pair, in which `_` drops a value."""

@@ -162,12 +162,13 @@ def _test(interpreter: Interpreter, op: OnObject) -> Blocking:
             if not peeks and machine.failing.fails(warp, lane, number, group.frames, (block, at, phase)):
                 failed.append(lane)
                 continue
-            if peeks:
-                if not machine.object(block, at).live:
-                    machine.problem("undefined-mbarrier", "the mbarrier object is not initialised here", instruction)
-                machine.peeked(warp, lane, instruction, block, at, phase)
-                continue
             counts = machine.object(block, at)
+            stale = not parity and phase + 1 < _phase(counts)
+            if peeks:
+                if not counts.live:
+                    machine.problem("undefined-mbarrier", "the mbarrier object is not initialised here", instruction)
+                machine.peeked(warp, lane, instruction, block, at, phase, stale=stale)
+                continue
             if counts.live and (counts.over % 2 != phase % 2 if parity else _phase(counts) > phase):
                 passed[lane] = block, at
             elif number in machine.schedule.truthful:

@@ -316,13 +316,17 @@ class Machine:
 
     # ---- looking ahead ---------------------------------------------------------------------------------------
 
-    def peeked(self, warp: Warp, lane: int, instruction: PtxInstruction, block: Block, at: int, parity: int) -> None:
-        """A test that only looks ahead: it fails, so that the wait that it could save is made."""
+    def peeked(
+        self, warp: Warp, lane: int, instruction: PtxInstruction, block: Block, at: int, parity: int, *, stale: bool
+    ) -> None:
+        """A test that only looks ahead: it fails, so that the wait that it could save is made. `stale`: as in `test`."""
         counts = self.object(block, at)
         phase = counts.over if counts.over % 2 == parity % 2 else counts.over - 1
         event = self.event(warp.threads[lane], instruction.number, Mbarrier(Action.TEST, Sem.RELAXED, Scope.CTA))
         event.block, event.first, event.size = block, at, 8
-        event.note = (at, phase, counts.life, "peek")
+        event.note = (at, phase, counts.life, "peek", *(["stale"] if stale else []))
+        if stale:
+            self.run.stale_tests.append(event)
         if instruction.number in self.awaits.get(NOBODY, ()):
             return
         self.run.peeks.append((event, phase))

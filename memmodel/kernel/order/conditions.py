@@ -178,7 +178,8 @@ class _Life:
                 if not (self._after_last(order, test, phase) and self._before_next(order, test, phase))
             ]
         for phase, test in peeks:
-            if not self._after_last(order, test, phase):
+            late = not lowered(self.instruction(test)).tests_parity and not self._before_next(order, test, phase)
+            if late or not self._after_last(order, test, phase):
                 complaints.append(
                     sentence(self.instruction(test), f"it looks ahead, and may pass on another phase than {phase}")
                 )

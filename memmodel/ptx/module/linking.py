@@ -41,7 +41,8 @@ def linked(module: PtxModule, entry: PtxFunction) -> PtxFunction:
         body += [moved.instruction(instruction) for instruction in function.body or ()]
         params, results = moved.variables(function.params), moved.variables(function.results)
         local = (*moved.variables(function.variables), *params, *results)
-        callees[function.name] = Callee(start, len(body), params, results, (registers, function.registers), local)
+        own, returns = (registers, function.registers), "noreturn" not in function.directives
+        callees[function.name] = Callee(start, len(body), params, results, own, local, returns)
         variables += local
         registers += function.registers
     return replace(entry, body=tuple(body), variables=tuple(variables), registers=registers, callees=callees)

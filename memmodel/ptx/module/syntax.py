@@ -112,7 +112,8 @@ class ModuleVariable:
 class Callee:
     """A function in the body of the entry that calls it: where it begins and ends, its parameters and results.
 
-    `registers`: the first and their number; `variables`: those of the function, one copy for each thread.
+    `registers`: the first and their number; `variables`: those of the function, one copy for each thread. `returns`:
+    False if it is declared with .noreturn.
     """
 
     start: int
@@ -121,6 +122,7 @@ class Callee:
     results: tuple[ModuleVariable, ...]
     registers: tuple[int, int]
     variables: tuple[ModuleVariable, ...]
+    returns: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)

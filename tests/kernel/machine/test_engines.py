@@ -394,6 +394,16 @@ def test_tensor_memory_that_a_warp_frees(use: str, threads: int, found: set[str]
     assert rules(verdict_of(body, threads)) == found
 
 
+@pytest.mark.parametrize(("shape", "lane", "reached"), [
+    ("32x32b", 0, True), ("32x32b", 1, False), ("16x64b", 16, True), ("16x64b", 17, False),
+])  # fmt: skip
+def test_a_warp_reaches_its_own_lanes_alone(shape: str, lane: int, reached: bool) -> None:
+    """ "A lane of the Tensor Memory can be accessed by a single warp in the warpgroup" ("Access restrictions")."""
+    stored = FILLS.replace("32x32b", shape).replace("[%r23]", f"[%r23+{lane << 16}]")
+    found = rules(verdict_of(FREED.replace("{use}", stored + FILLED)))
+    assert ("undefined-tensor-memory" in found) is not reached
+
+
 @pytest.mark.parametrize(("model", "found"), [("ptx-9.4", {"data-race"}), ("readings/D19-together", set())])
 def test_lanes_read_the_address_behind_the_allocation(model: str, found: set[str]) -> None:
     """Without bar.warp.sync, as Example 1 of the page has it: D19."""

@@ -130,6 +130,14 @@ def test_a_function_that_calls_itself() -> None:
     assert "trap" in rules(CALL + reached("%r10", "8"), FIBONACCI)
 
 
+@pytest.mark.parametrize(("body", "found"), [("ret;", {"undefined-instruction"}), ("exit;", set())])
+def test_a_function_that_is_said_not_to_return(body: str, found: set[str]) -> None:
+    """ "If a function with .noreturn directive returns to the caller function at runtime, then the behavior is
+    undefined" (.noreturn).
+    """
+    assert rules("call f;", f".func f() .noreturn {{ {body} }}\n") == found
+
+
 def test_a_function_with_local_memory_that_calls_itself_is_named() -> None:
     local = FIBONACCI.replace(".reg .b32 %r<8>;", ".local .b32 depot; .reg .b32 %r<8>;")
     verdict = judged(CALL, before=local)
@@ -419,6 +427,14 @@ def test_sinks_in_vectors_are_not_accessed(access: str) -> None:
     assert not rules(body.format(access.format(vector), 4), threads=2)
     assert rules(body.format(access.format(vector), 8), threads=2) == {"data-race"}
     assert rules(body.format(access.format(vector.replace("_", "%r11")), 4), threads=2) == {"data-race"}
+
+
+@pytest.mark.parametrize("line", ["ld.shared.v2.u32 {%r10, %r10}, [%r2];", "mov.b64 {%r10, %r10}, %d0;"])
+def test_a_vector_that_is_written_has_different_registers(line: str) -> None:
+    """ "All elements in vector expression must be unique, otherwise behavior is undefined" (Vectors as Operands)."""
+    verdict = judged(line)
+    assert verdict.word == "undecided" and "are different" in verdict.open[0]
+    assert judged("mov.b64 %d1, {%r1, %r1};\n" + line.replace("{%r10", "{_")).word == "clean"
 
 
 def test_a_vector_with_sinks_may_overwrite_its_address() -> None:

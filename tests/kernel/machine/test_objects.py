@@ -152,6 +152,11 @@ def test_what_the_table_refuses(line: str, why: str) -> None:
 
 STATES = INIT + "@%p0 mbarrier.init.shared::cta.b64 [%r4+8], 1;\nbar.sync 0;\n@!%p0 bra OVER;\n"
 WAIT = "W{0}: mbarrier.try_wait.shared::cta.b64 %p5, [%r4{1}], {2};\n@!%p5 bra W{0};\n"
+TWICE = "".join(
+    f"mbarrier.arrive.shared::cta.b64 %d1{number}, [%r4];\n" + WAIT.format(number, "", f"%d1{number}")
+    for number in range(2)
+)
+"""Two phases, each with its state."""
 
 
 @pytest.mark.parametrize(
@@ -176,8 +181,13 @@ WAIT = "W{0}: mbarrier.try_wait.shared::cta.b64 %p5, [%r4{1}], {2};\n@!%p5 bra W
             "mbarrier.arrive.noComplete.shared::cta.b64 %d10, [%r4+16], 1;\nmbarrier.pending_count.b64 %r10, %d10;\n",
             set(),
         ),
+        (TWICE + "mbarrier.test_wait.shared::cta.b64 %p5, [%r4], %d11;\n", set()),
+        (TWICE + "mbarrier.test_wait.shared::cta.b64 %p5, [%r4], %d10;\n", {"undefined-mbarrier-state"}),
     ],
-    ids=["its own", "of another object", "of an earlier life", "without noComplete", "with noComplete"],
+    ids=[
+        "its own", "of another object", "of an earlier life", "without noComplete", "with noComplete",
+        "of the phase before", "of the phase before that one",
+    ],
 )  # fmt: skip
 def test_states(body: str, found: set[str]) -> None:
     """A state is one "returned by an mbarrier.arrive instruction on the same mbarrier object"."""

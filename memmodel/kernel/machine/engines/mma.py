@@ -331,6 +331,7 @@ def move_tensor_memory(interpreter: Interpreter, op: MoveTensorMemory) -> Blocki
     """A warp reaches the 32 lanes that its number in the warpgroup gives it."""
     instruction, addresses = interpreter.instruction, interpreter.value(op.address)
     clear = forgetting([interpreter.slot(name) for name in op.registers])
+    last = max(row for pieces in op.pieces for row, _, _ in pieces)
 
     def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         base = addresses(warp)[lanes[0]]
@@ -338,9 +339,10 @@ def move_tensor_memory(interpreter: Interpreter, op: MoveTensorMemory) -> Blocki
             machine.unknown("the address in tensor memory", instruction)
         first, column = base >> 16, base & 0xFFFF
         part = 32 * (warp.number % 4)
-        if not part <= first < part + 32:
-            message = f"lane {first} of tensor memory is not among those that this warp may access"
-            raise Faulty("undefined-tensor-memory", message)
+        for row in (first, first + last):
+            if not part <= row < part + 32:
+                message = f"lane {row} of tensor memory is not among those that this warp may access"
+                raise Faulty("undefined-tensor-memory", message)
         for lane in lanes:
             issued = _Issued(machine, warp, lane, instruction, op.family, op.track)
             spans = []

@@ -47,6 +47,7 @@ class Stepping:
         self._held = set(machine.schedule.held)
         self._time_outs = TimeOuts(entry, machine.run.assumed)
         self._detours: dict[int, Detour | None] = {}
+        self._without_return = [range(each.start, each.end) for each in entry.callees.values() if not each.returns]
 
     def advance(self, warp: Warp, group: LaneGroup, stop: int) -> bool:
         """Carry out instructions of a group until it waits, splits, jumps or meets others. False if it cannot go on."""
@@ -199,6 +200,8 @@ class Stepping:
             case CallFunction() as call:
                 return self._call(warp, group, code, lanes, call)
             case Return() if group.frames:
+                if any(group.at in body for body in self._without_return):
+                    raise Faulty("undefined-instruction", "a function that is declared with .noreturn returns")
                 warp.split(group, lanes)
                 back(self.machine, warp, group, lanes, self.code[group.frames[-1]].calls)
             case Return() | EndThread():
