@@ -22,7 +22,7 @@ from memmodel.isa.rows.slots import needed, optional
 from memmodel.isa.synchronization.groups import commit as commit_group
 from memmodel.isa.synchronization.groups import wait as wait_group
 from memmodel.isa.tensor_memory import ALIGNED, descriptor
-from memmodel.program.expressions import Apply, Const, Expr, Get
+from memmodel.program.expressions import Apply, Const, Expr, Get, registers_of
 from memmodel.program.ops import Assign, AsyncRead, Emit, IssueAsync, Op, Track
 from memmodel.program.regions import DescribedMatrix, Matrix
 from memmodel.program.warp_ops import MultiplyInRegisters, WarpOp
@@ -105,7 +105,7 @@ def mma_in_warpgroup(call: Call) -> tuple[WarpOp, ...]:
     matrices = [DescribedMatrix(call.value(operands.right), columns, deep, right_bits, right_transposed)]
     if not operands.fragment:
         matrices.insert(0, DescribedMatrix(call.value(operands.left), rows, DEPTH, left_bits, left_transposed))
-    fragment = tuple(call.register(register) for register in operands.fragment)
+    fragment = tuple(name for register in operands.fragment for name in registers_of(call.value(register)))
     shape = call.word("shape") or ""
     return (MultiplyInRegisters(Issue(Family.WGMMA), READ, tuple(matrices), operands.accumulator, fragment, shape),)
 

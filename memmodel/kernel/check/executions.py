@@ -25,6 +25,7 @@ from memmodel.kernel.executions.schedules import ALL, atomics, complete, ordered
 from memmodel.kernel.executions.settled_waits import SettledWaits
 from memmodel.kernel.flow.polling import complaints
 from memmodel.kernel.machine.choices.schedule import Schedule
+from memmodel.kernel.machine.rows import LANES
 from memmodel.kernel.order.fences import BASE
 from memmodel.kernel.order.judging import RunJudge, problems
 from memmodel.kernel.order.last_writes import stores_matter
@@ -54,6 +55,9 @@ OTHERS = 24
 UNEVEN, LATE = 3, 6
 """Schedules that are looked at where a condition does not hold: some warps are slow, or one that is chosen."""
 
+FEW_INSTRUCTIONS = 8_192
+"""Instructions of the lanes of a run, of which as many are made as elect.sync has lanes."""
+
 CANCELLED = 8
 """The clusters that one cluster takes over, one after the other: enough tiles for it to use its stages again."""
 
@@ -79,12 +83,19 @@ class OtherExecutions:
         return judged
 
     def other_lane_elected(self, choices: OpenChoices) -> None:
-        """elect.sync takes another lane. If the kernel then stops itself or hangs, it relies on the first lane: the
-        verdict says so, and nothing else is asked of that run.
-        """
+        """elect.sync takes the last lane; where a run is short, each other lane as well."""
         if not choices.trace.elected:
             return
-        trace, verdict = self.case.run(replace(choices.base, last_elected=True)), self.report.verdict
+        few = choices.trace.instructions <= FEW_INSTRUCTIONS
+        for lane in (LANES - 1, *(range(1, LANES - 1) if few else ())):
+            if not (self.report.may_stop or self._lane_elected(choices, lane)):
+                break
+
+    def _lane_elected(self, choices: OpenChoices, lane: int) -> bool:
+        """Judge the run in which elect.sync takes a lane. If the kernel then stops itself or hangs, it relies on the
+        first lane: the verdict says so, and nothing else is asked of that run, which returns False.
+        """
+        trace, verdict = self.case.run(replace(choices.base, elected=lane)), self.report.verdict
         stops = (problem.instruction for problem in trace.problems if problem.rule in (TRAP, ASSERTION))
         stopped = next(stops, None)
         known = {side.instruction.number for finding in verdict.findings for side in finding.sides}
@@ -101,6 +112,7 @@ class OtherExecutions:
             self.report.read_otherwise(KernelReading("elect.sync", what, [], hangs))
         else:
             self.judge(trace, choices.chosen, counted=False)
+        return stopped is None and not hangs
 
     def clusters_cancelled(self, choices: OpenChoices) -> None:
         """clusterlaunchcontrol.try_cancel takes over clusters that have not been started."""

@@ -68,8 +68,8 @@ def other_sizes(
         verdict.beyond[GRID] = any_grid(case.module, case.entry, case.launch, choices.trace)
     growing: Sequence[LongerLoops] = ()
     if case.options.any_trips:
-        last_elected = (False, True) if choices.trace.elected else (False,)
-        schedules = [replace(choices.base, last_elected=last) for last in last_elected if decided]
+        lanes = (0, LANES - 1) if choices.trace.elected else (0,)
+        schedules = [replace(choices.base, elected=lane) for lane in lanes if decided]
         runs = [partial(run_launch, case.module, case.entry, case.launch, schedule) for schedule in schedules]
         try:
             verdict.beyond[TRIPS], growing = any_trips(

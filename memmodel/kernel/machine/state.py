@@ -319,7 +319,7 @@ class Machine:
     def peeked(
         self, warp: Warp, lane: int, instruction: PtxInstruction, block: Block, at: int, parity: int, *, stale: bool
     ) -> None:
-        """A test that only looks ahead: it fails, so that the wait that it could save is made. `stale`: as in `test`."""
+        """A test that only looks ahead fails, so that the wait that it could save is made. `stale`: as in `test`."""
         counts = self.object(block, at)
         phase = counts.over if counts.over % 2 == parity % 2 else counts.over - 1
         event = self.event(warp.threads[lane], instruction.number, Mbarrier(Action.TEST, Sem.RELAXED, Scope.CTA))

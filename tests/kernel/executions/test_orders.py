@@ -701,3 +701,14 @@ def test_one_run_for_several_orders_finds_what_all_orders_show(seed: int, monkey
     assert {finding.key for finding in verdict.findings} == {finding.key for finding in all_orders.findings}, kernel
     assert any("race" in finding.rule for finding in verdict.findings) is races(litmus), kernel
     assert verdict.explored < all_orders.explored or seed not in WITH_TICKETS
+
+
+def test_any_lane_may_be_elected() -> None:
+    """ "elect.sync elects one predicated active leader thread", and its page does not say which."""
+    body = """mov.u32 %r10, %laneid;
+elect.sync _|%p1, -1;
+setp.eq.and.u32 %p2, %r10, 5, %p1;
+@%p2 st.shared.u32 [%r2], %r0;
+setp.eq.u32 %p3, %r0, 40;
+@%p3 st.shared.u32 [%r2], 1;"""
+    assert rules(judged(body)) == {"data-race"}

@@ -45,8 +45,8 @@ class ChosenRead:
 class Schedule:
     """How one run makes the choices that a launch leaves open."""
 
-    last_elected: bool = False
-    """elect.sync takes the last lane of its mask."""
+    elected: int = 0
+    """elect.sync takes the lane of its mask before which so many others come, or the last one."""
     order: tuple[Order, ...] = ()
     """By location, the threads in the order in which they make their atomic operations there. Where the kernel does not
     allow this order, the operations are made as they come."""

@@ -185,11 +185,11 @@ def _match(slot: int | None, flag: int | None, data: Get, *, everyone: bool) -> 
 
 
 def _elect(slot: int | None, flag: int | None) -> Learn:
-    """The first lane, or the last one if the schedule says so."""
+    """The lane that the schedule names."""
 
     def learn(machine: Machine, warp: Warp, lanes: Lanes) -> None:
         machine.run.elected = True
-        leader = lanes[-1] if machine.schedule.last_elected else lanes[0]
+        leader = lanes[min(machine.schedule.elected, len(lanes) - 1)]
         for lane in lanes:
             if slot is not None:
                 warp.own(slot)[lane] = leader
