@@ -58,6 +58,8 @@ UNEVEN, LATE = 3, 6
 FEW_INSTRUCTIONS = 8_192
 """Instructions of the lanes of a run, of which as many are made as elect.sync has lanes."""
 
+ELECTED = "elect.sync takes the first lane or the last, or the kernel does the same with each other lane"
+
 CANCELLED = 8
 """The clusters that one cluster takes over, one after the other: enough tiles for it to use its stages again."""
 
@@ -87,6 +89,8 @@ class OtherExecutions:
         if not choices.trace.elected:
             return
         few = choices.trace.instructions <= FEW_INSTRUCTIONS
+        if not few:
+            self.report.assume(ELECTED, f"a launch whose lanes execute up to {FEW_INSTRUCTIONS:,} instructions")
         for lane in (LANES - 1, *(range(1, LANES - 1) if few else ())):
             if not (self.report.may_stop or self._lane_elected(choices, lane)):
                 break
