@@ -153,8 +153,6 @@ def load(call: Call) -> tuple[Op, ...]:
 
 def load_and_reduce(call: Call) -> tuple[Op, ...]:
     """tcgen05.ld.red: as tcgen05.ld, and the least or greatest of what was read."""
-    if call.word("num") == "x1":
-        call.refuse(f"{call.head} reads two registers at least", "num", "write .x2")
     results = [_in_register(call, k) for k in range(len(_registers(call, call.operands[0])))]
     reduced = results[0]
     for result in results[1:]:
@@ -344,6 +342,7 @@ ROWS = (
         uniform=("[taddr]",),
         results=2,
         rules=(
+            Rule("{head} reads two registers at least", "write .x2", "num=x1"),
             Rule("{head}.{type} has no .{abs}", "drop .{abs}", "abs type=u32|s32"),
             Rule("{head}.{type} has no .{nan}", "drop .{nan}", "nan type=u32|s32"),
         ),

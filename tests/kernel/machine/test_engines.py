@@ -325,6 +325,20 @@ def test_the_address_of_an_allocation_goes_to_four_aligned_bytes(place: str, fou
     assert wrong & {"undefined-address"} == found
 
 
+def test_lanes_name_one_place_for_the_address_of_an_allocation() -> None:
+    apart = allocated(ALLOC.format(32), DEALLOC.format(32), before="add.u32 %r22, %r2, %r1;\n")
+    verdict = verdict_of(apart)
+    assert verdict.word == "undecided" and "different places" in verdict.open[0]
+
+
+def test_the_reduction_of_a_load_reads_two_registers() -> None:
+    """ "When .red qualifier is specified, .num modifier must be at least .x2" (tcgen05.ld)."""
+    load = "tcgen05.ld.red.sync.aligned.32x32b.{}.min.u32 {{{}}}, %r33, [%r23];\ntcgen05.wait::ld.sync.aligned;\n"
+    for number, registers, word in (("x1", "%r31", "undecided"), ("x2", "%r31, %r32", "clean")):
+        verdict = verdict_of(allocated(ALLOC.format(32), DEALLOC.format(32), load.format(number, registers)))
+        assert verdict.word == word
+
+
 def test_more_columns_than_are_modelled() -> None:
     verdict = verdict_of(allocated(".exclusive" + ALLOC.format(576), ".exclusive" + DEALLOC.format(576)))
     assert verdict.word == "undecided" and "tensor memory has 512 columns here" in verdict.open[0]

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 COLUMNS, TENSOR_LANES, UNIT = 512, 128, 4
 ROW = COLUMNS * UNIT
 
+SEVERAL_PLACES = "lanes name different places for the address of an allocation, and which is written is not specified"
+
 
 def tensor_memory(cta: Cta) -> TensorMemory:
     """The tensor memory of a CTA."""
@@ -103,7 +105,9 @@ def allocate_columns(interpreter: Interpreter, op: AllocateColumns) -> Blocking:
         if memory.last and columns > memory.last:
             raise Refused(GROWS, instruction.span)
         memory.last = columns
-        block, at = pointer.find(machine, warp, lanes[0], size, instruction)
+        (block, at), *others = {pointer.find(machine, warp, lane, size, instruction) for lane in lanes}
+        if others:
+            raise Refused(SEVERAL_PLACES, instruction.span)
         aligned(block, at, size)
         thread = warp.threads[lanes[0]]
         event = machine.event(thread, instruction.number, label, columns)
