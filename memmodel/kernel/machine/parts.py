@@ -285,7 +285,8 @@ class Warp:
     whole. `names`: by register, the term of its value in each lane, in a run that has terms. `exchanges`: by mask and
     words of the instruction, the lanes that wait for others of the mask. `arrived`, `waited`: by lane, the generation
     of the cluster barrier at which it arrived last, and for which it waited last. `tracks`: the asynchronous
-    instructions that commits, waits and signals find by a name."""
+    instructions that commits, waits and signals find by a name. `passed_over`: the instructions that lanes execute
+    together and that only some of those that came to them do, by their guards."""
 
     cta: Cta
     number: int
@@ -310,6 +311,7 @@ class Warp:
     bits: dict[tuple[int | None, int], Bits] = field(default_factory=dict)
     names: dict[int, list[int | None]] = field(default_factory=dict)
     exited: list[GoneLanes] = field(default_factory=list)
+    passed_over: set[int] = field(default_factory=set)
 
     def own(self, slot: int) -> Row:
         """The row of a register, to change single lanes of it."""

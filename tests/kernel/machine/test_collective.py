@@ -167,3 +167,15 @@ APART = "setp.ge.u32 %p5, %r0, 30;\n@!%p5 bra REST;\n{gone}exit;\nREST:\n{rest}b
 def test_lanes_that_went_another_way_and_did_something(gone: str, rest: str, differs: bool) -> None:
     said = found(APART.format(gone=gone, rest=rest), 32)
     assert any("went another way and have exited" in message for message in said) is differs, said
+
+
+@pytest.mark.parametrize(
+    ("line", "differs"),
+    [("@%p5 bar.sync 0;", True), ("@!%p5 exit;\nbar.sync 0;", False), ("@%p5 barrier.sync 0;", False)],
+)
+def test_lanes_that_a_guard_leaves_out(line: str, differs: bool) -> None:
+    """ "An aligned barrier instruction should only be used if it is known that all threads evaluate the condition
+    identically, otherwise behavior is undefined" (barrier), also where the others only exit.
+    """
+    said = found(f"setp.lt.u32 %p5, %r0, 16;\n{line}\n", 32)
+    assert any("by some lanes of a warp" in message for message in said) is differs, said

@@ -66,6 +66,8 @@ def test_a_tensor_map_that_lanes_made_together() -> None:
     )
     assert rules(WRITE.format(at=0) + copy) == {"data-race"}
     assert rules(WRITE.format(at=0) + BARRIER + copy) == set()
+    apart = copy.replace("tensormap.", "mul.wide.u32 %d12, %r0, 128;\nadd.s64 %d11, %d11, %d12;\ntensormap.", 1)
+    assert judged(WRITE.format(at=0) + BARRIER + apart, 32).word == "undecided"
 
 
 ROWS = "and.b32 %r8, %r0, 7;\nshl.b32 %r8, %r8, 4;\nadd.u32 %r8, %r8, %r2;\n"

@@ -54,7 +54,8 @@ class Collective:
         if self.live and len(lanes) < len(warp.threads):
             message = f"{self.head} is executed by a warp of which lanes have exited"
             machine.problem(RULE, message, self.instruction)
-        if len(lanes) < len(warp.threads) and any(_acted(machine, warp, gone) for gone in warp.exited):
+        passed_over = self.instruction.number in warp.passed_over
+        if len(lanes) < len(warp.threads) and (passed_over or any(_acted(machine, warp, it) for it in warp.exited)):
             message = f"{self.head} is executed by some lanes of a warp, and others went another way and have exited"
             machine.problem(RULE, message, self.instruction)
         values = []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.regions.locate import locator
 from memmodel.kernel.machine.state import Blocking, Machine
+from memmodel.kernel.trace.problems import Refused
 from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.program.ops import Read, Write
 from memmodel.program.warp_ops import CopyTogether
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 PIECE = 4
 """Bytes of a map that each lane copies."""
+
+SEVERAL_PLACES = "lanes name different places for the map that they copy together, and which it is, is not specified"
 
 
 def read_map(interpreter: Interpreter, op: Read) -> Blocking:
@@ -60,8 +63,10 @@ def copy_together(interpreter: Interpreter, op: CopyTogether) -> Blocking:
     number = interpreter.instruction.number
 
     def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        origin, begin, _, _ = sources(machine, warp)(lanes[0]).spans[0]
-        block, first, size, _ = targets(machine, warp)(lanes[0]).spans[0]
+        source, target = ({where(machine, warp)(lane).spans[0][:3] for lane in lanes} for where in (sources, targets))
+        if len(source) > 1 or len(target) > 1:
+            raise Refused(SEVERAL_PLACES, interpreter.instruction.span)
+        ((origin, begin, _),), ((block, first, size),) = source, target
         for moved, start, label in ((origin, begin, op.read), (block, first, op.write)):
             offsets = list(range(start, start + TENSORMAP_BYTES, PIECE))
             machine.weak_matrix(warp, lanes, moved, offsets, PIECE, label, number, PIECE, "map")

@@ -178,6 +178,8 @@ class Stepping:
             if code.touched:
                 self._check_registers(warp, code)
             return True
+        if not ready and len(lanes) < len(group.lanes):
+            warp.passed_over.add(code.instruction.number)
         warp.split(group, lanes)
         group.blocked = True
         return False
