@@ -121,6 +121,17 @@ def test_operands_are_the_same_in_all_lanes() -> None:
     assert any("nCols of tcgen05.alloc is not the same" in message for message in found(body, 32))
 
 
+def test_operands_that_are_not_known_in_some_lanes() -> None:
+    body = """tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r4], 32;
+bar.warp.sync -1;
+ld.shared.u32 %r23, [%r4];
+setp.ge.u32 %p5, %r0, 16;
+{}tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r23, 32;
+"""
+    for unknown, word in (("", "clean"), ("@%p5 ld.global.u32 %r23, [%d0];\n", "undecided")):
+        assert verdict_of(body.format(unknown), 32).word == word
+
+
 @pytest.mark.parametrize(
     ("change", "operand"), [("@%p5 add.u32 %r10, %r10, 64;", "p"), ("@%p5 mov.u32 %r11, 32;", "stride")]
 )

@@ -61,9 +61,11 @@ class Collective:
         values = []
         for name, get in self.uniform:
             row = get(warp)
-            known = {row[lane] for lane in lanes} - {None}
-            if len(known) > 1:
+            found = {row[lane] for lane in lanes}
+            if len(found - {None}) > 1:
                 machine.problem(RULE, f"{name} of {self.head} is not the same in all lanes", self.instruction)
+            elif len(found) > 1:
+                machine.unknown(f"whether {name} of {self.head} is the same in all lanes", self.instruction)
             values.append((name, row[lanes[0]]))
         if self.together is Together.WARPGROUP:
             machine.warpgroups.add(warp, self.head, Executed(self.instruction, self.identity, tuple(values)))
