@@ -55,7 +55,7 @@ OTHERS = 24
 UNEVEN, LATE = 3, 6
 """Schedules that are looked at where a condition does not hold: some warps are slow, or one that is chosen."""
 
-FEW_INSTRUCTIONS = 8_192
+FEW_INSTRUCTIONS = 1_024
 """Instructions of the lanes of a run, of which as many are made as elect.sync has lanes."""
 
 ELECTED = "elect.sync takes the first lane or the last, or the kernel does the same with each other lane"
@@ -85,10 +85,14 @@ class OtherExecutions:
         return judged
 
     def other_lane_elected(self, choices: OpenChoices) -> None:
-        """elect.sync takes the last lane; where a run is short, each other lane as well."""
+        """elect.sync takes the last lane; where a run is short, each other lane as well. Not in mutants, of which there
+        are many.
+        """
         if not choices.trace.elected:
             return
-        few = choices.trace.instructions <= FEW_INSTRUCTIONS
+        options = self.case.options
+        mutant = options.until_finding and not options.mended
+        few = choices.trace.instructions <= FEW_INSTRUCTIONS and not mutant
         if not few:
             self.report.assume(ELECTED, f"a launch whose lanes execute up to {FEW_INSTRUCTIONS:,} instructions")
         for lane in (LANES - 1, *(range(1, LANES - 1) if few else ())):

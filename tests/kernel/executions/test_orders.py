@@ -713,6 +713,6 @@ setp.eq.u32 %p3, %r0, 40;
 @%p3 st.shared.u32 [%r2], 1;
 """
     assert rules(judged(body)) == {"data-race"}
-    rounds = "mov.u32 %r11, 0;\nL: add.u32 %r11, %r11, 1;\nsetp.lt.u32 %p4, %r11, 50;\n@%p4 bra L;"
+    rounds = "mov.u32 %r11, 0;\nL: add.u32 %r11, %r11, 1;\nsetp.lt.u32 %p4, %r11, 9;\n@%p4 bra L;"
     longer = judged(body + rounds)
     assert longer.word == "clean" and executions.ELECTED in longer.assumptions
