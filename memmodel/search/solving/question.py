@@ -181,8 +181,12 @@ class ProgramQuestion(LayoutQuestion):
     def differences(self) -> list[Difference]:
         """The differences of the first program that has some; none: the layout has no such program. Raises BudgetSpent.
 
-        Programs without an idle instruction come first. Findings are compared where no outcome differs.
+        Programs without an idle instruction come first. Findings are compared where no outcome differs. Mostly there is
+        neither in any program, so this is asked first, as one question: it takes half of the time of the four.
         """
+        if not self._some_may_differ():
+            self.is_settled()
+            return []
         outcomes = [goal for goal in self.goals if goal.flag is None]
         findings = [goal for goal in self.goals if goal.flag is not None]
         for programs, goals in product(self.programs, (outcomes, findings)):
@@ -200,6 +204,10 @@ class ProgramQuestion(LayoutQuestion):
                 self.logic.require(*(-literal for literal in literals))
         self.is_settled()
         return []
+
+    def _some_may_differ(self) -> bool:
+        """False if no execution of any program is a difference, with idle instructions or without."""
+        return self.satisfiable(self.programs[-1], self.ends, self.logic.disj(goal.formula for goal in self.goals))
 
     def _shows_it_too(self, goal: Goal, program: list[int]) -> bool:
         """True if the other model has the finding in another execution of the program."""
