@@ -60,7 +60,7 @@ def test_what_differs(count: int, text: str, data: st.DataObject) -> None:
     )
     graph = graph_of(model.definitions)
     whole = PlainRows(execution, events)
-    every = EveryValue(graph.graph, whole, LargeEvaluator(graph.graph, whole))
+    every = EveryValue(graph.graph, whole, LargeEvaluator(graph.graph, whole).known)
     evaluator = ChangedEvaluator(graph.graph, PlainRows(less, events & ~gone), every, changed, gone)
     judged = evaluate(model, restricted(less, events & ~gone))
     with patch("memmodel.cat.evaluate.every_value.LARGE", data.draw(st.sampled_from((0, count)))):
@@ -97,7 +97,7 @@ def test_nothing_is_asked_of_what_meets_nothing(text: str) -> None:
     execution = execution_of(dict.fromkeys(SETS, 0), {**dict.fromkeys(RELATIONS, [0] * 3), "po": chain, "rf": chain}, 3)
     graph = graph_of(model.definitions)
     whole = PlainRows(execution, 0b111)
-    every = EveryValue(graph.graph, whole, LargeEvaluator(graph.graph, whole))
+    every = EveryValue(graph.graph, whole, LargeEvaluator(graph.graph, whole).known)
     evaluator = ChangedEvaluator(graph.graph, Unasked(execution, 0b111), every, {"rf"}, 0)
     assert evaluator.is_quick(graph.defined[-1]) and evaluator.same(graph.defined[-1])
 
@@ -111,7 +111,7 @@ def test_what_leads_to_a_cycle_reaches_less_when_the_cycle_does() -> None:
     less = execution_of(dict.fromkeys(SETS, 0), {**empty, "rf": rows_without(rf, 0b01000)}, 5)
     graph = graph_of(model.definitions)
     whole = PlainRows(execution, 0b11111)
-    every = EveryValue(graph.graph, whole, LargeEvaluator(graph.graph, whole))
+    every = EveryValue(graph.graph, whole, LargeEvaluator(graph.graph, whole).known)
     evaluator = ChangedEvaluator(graph.graph, PlainRows(less, 0b10111), every, (), 0b01000)
     assert evaluator.value(graph.defined[-1]) == [0b00110, 0b00110, 0b00110, 0, 0]
 

@@ -19,6 +19,7 @@ from memmodel.cat.evaluate.evaluator import Evaluator, Known
 from memmodel.cat.evaluate.every_value import EveryValue
 from memmodel.cat.evaluate.graph import ExpressionGraph, Node
 from memmodel.cat.evaluate.large import LargeEvaluator
+from memmodel.cat.evaluate.reaching import lost_of, reached_from
 from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of, rows_of, without
 
 Difference = int | dict[int, int] | None
@@ -28,9 +29,6 @@ DifferingRows = tuple[Mapping[int, int], Rows]
 """The rows of a relation that differ, and those of the other execution."""
 
 POINTWISE: dict[str, Callable[[int, int], int]] = {"|": or_, "&": and_, "\\": without}
-
-FEW_TARGETS, STEPS = 24, 8
-"""So many targets are looked at one by one, and all where there are so many times more steps than targets."""
 
 WHOLE = ("recursion", "member", "order", "self")
 """Operators that are evaluated as a whole."""
@@ -58,6 +56,7 @@ class ChangedEvaluator(LargeEvaluator):
         self._differences: dict[int, Difference] = {}
         self._some: dict[tuple[int, int], Difference] = {}
         """What differs of some rows of a node."""
+        self._same_rounds: dict[int, bool] = {}
 
     def of(self, algebra: RowAlgebra) -> ChangedEvaluator:
         """An evaluator of the same execution for another model, which has what is known so far."""
@@ -179,26 +178,19 @@ class ChangedEvaluator(LargeEvaluator):
         return self._pointwise_of(number, op, left, right, within)
 
     def _as_a_whole(self, number: int) -> Difference:
-        """A member of a recursion, evaluated as a whole."""
-        if self.nodes[number].op == "member" and not self._may_differ(self.nodes[number].operands[0]):
+        """A member of a recursion, evaluated as a whole if it is not the same in each round."""
+        node = self.nodes[number]
+        if node.op == "member" and self._has_same_rounds(node.operands[0]):
             return None
         return self._compared(number, super().value(number))
 
-    def _may_differ(self, number: int) -> bool:
-        """True if a recursion may have other members: no node of it has a value of its own here, so an event that is
-        left out may be on the way to each."""
-        inner, met = [number], set[int]()
-        while inner:
-            at = inner.pop()
-            if at in met:
-                continue
-            met.add(at)
-            if not self.nodes[at].open and at != number:
-                if self.difference(at) is not None:
-                    return True
-            else:
-                inner += self.nodes[at].operands
-        return not all(map(self.rows.is_empty, self._base.members(number)))
+    def _has_same_rounds(self, number: int) -> bool:
+        """True if the members of a recursion are found in the same rounds as in the other execution."""
+        if number not in self._same_rounds:
+            rounds = (_ChangedRound(self, each) for each in self._base.rounds(number))
+            bodies = self.nodes[number].operands
+            self._same_rounds[number] = all(each.same(body) for each in rounds for body in bodies)
+        return self._same_rounds[number]
 
     def _compared(self, number: int, value: Value) -> Difference:
         """What differs of a node that has this value."""
@@ -322,7 +314,7 @@ class ChangedEvaluator(LargeEvaluator):
                     row |= _row(others, step, here)
                 for step in bits(was & (gone | ~now)):
                     lost |= rows[step]
-                row |= old[event] & here & ~_lost(lost & here & ~row, now & ~through, rows, back)
+                row |= old[event] & here & ~lost_of(lost & here & ~row, now & ~through, rows, back)
                 known[was, now] = row
             if row != old[event] & here:
                 made[event] = row
@@ -405,12 +397,12 @@ class ChangedEvaluator(LargeEvaluator):
         """True if each of these events still leads to each other one."""
         relation, here = self._rows(operand), self._here
         inside = {member: _row(relation, member, here) & together for member in members}
-        ahead = _reached_from(members[0], inside)
+        ahead = reached_from(members[0], inside)
         back: dict[int, int] = dict.fromkeys(members, 0)
         for member, row in inside.items():
             for target in bits(row):
                 back[target] |= 1 << member
-        return ahead == together == _reached_from(members[0], back)
+        return ahead == together == reached_from(members[0], back)
 
     def _turned(self, number: int, operand: int, within: int | None) -> Difference:
         (differing, rows), here = self._rows(operand), self._here
@@ -441,47 +433,36 @@ class ChangedEvaluator(LargeEvaluator):
         return self._compared(number, mask)
 
 
+class _ChangedRound(ChangedEvaluator):
+    """What differs of the bodies of a recursion whose members are those of one round. `outside`: all that is closed."""
+
+    def __init__(self, outside: ChangedEvaluator, members: EveryValue) -> None:
+        super().__init__(outside._model_graph, outside.rows, members, outside._changed, outside._gone)
+        self._outside = outside
+
+    def value(self, number: int) -> Value:
+        node = self.nodes[number]
+        if node.op == "self":
+            return self._whole(number, None)
+        return super().value(number) if node.open else self._outside.value(number)
+
+    def difference(self, number: int) -> Difference:
+        node = self.nodes[number]
+        if node.op == "self":
+            return None
+        return super().difference(number) if node.open else self._outside.difference(number)
+
+    def _difference_within(self, number: int, within: int) -> Difference:
+        if self.nodes[number].open:
+            return super()._difference_within(number, within)
+        return self._outside._difference_within(number, within)
+
+
 def _mask(events: Iterable[int]) -> int:
     mask = 0
     for event in events:
         mask |= 1 << event
     return mask
-
-
-def _lost(targets: int, steps: int, rows: Rows, back: Rows) -> int:
-    """The targets to which none of the steps leads. `back`: the inverse of the rows."""
-    left, lost, looked = targets, 0, 0
-    while left:
-        if looked == FEW_TARGETS and steps.bit_count() < STEPS * left.bit_count():
-            return lost | _without_rows(left, steps, rows)
-        looked += 1
-        low = left & -left
-        step = back[low.bit_length() - 1] & steps
-        if step:
-            left &= ~rows[(step & -step).bit_length() - 1]
-        else:
-            lost |= low
-            left ^= low
-    return lost
-
-
-def _without_rows(targets: int, steps: int, rows: Rows) -> int:
-    """The targets without those to which one of the steps leads, step by step."""
-    for step in bits(steps):
-        targets &= ~rows[step]
-        if not targets:
-            break
-    return targets
-
-
-def _reached_from(first: int, rows: Mapping[int, int]) -> int:
-    found = left = 1 << first
-    while left:
-        low = left & -left
-        new = rows[low.bit_length() - 1] & ~found
-        found |= new
-        left = left ^ low | new
-    return found
 
 
 def _row(rows: DifferingRows, event: int, here: int) -> int:

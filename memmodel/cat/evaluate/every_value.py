@@ -7,22 +7,22 @@ from __future__ import annotations
 
 from memmodel.base.rows import Rows, inverse
 from memmodel.cat.evaluate.evaluator import Evaluator, Known
-from memmodel.cat.evaluate.graph import ExpressionGraph
-from memmodel.cat.evaluate.large import LARGE, LargeEvaluator
+from memmodel.cat.evaluate.graph import ExpressionGraph, StoredGraph
+from memmodel.cat.evaluate.large import LARGE
 from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of, rows_of
 
 
 class EveryValue(Evaluator[Value]):
-    """The values of nodes in one execution, each kept from when it is asked for. `known`: an evaluator that has some of
-    them."""
+    """The values of nodes in one execution, each kept from when it is asked for. `known`: some of them."""
 
-    def __init__(self, graph: ExpressionGraph, algebra: RowAlgebra, known: LargeEvaluator) -> None:
-        super().__init__(graph, algebra, known.known)
+    def __init__(self, graph: ExpressionGraph | StoredGraph, algebra: RowAlgebra, known: Known[Value]) -> None:
+        super().__init__(graph, algebra, known)
         self.rows = algebra
         self._inverses: dict[int, Rows] = {}
         self._domains: dict[int, int] = {}
         self._empty: dict[int, bool] = {}
         self._equal: dict[tuple[int, int], bool] = {}
+        self._rounds: dict[int, list[EveryValue]] = {}
         self._one: dict[int, int] = {}
         """One object of each row: the relations of a model have most of their rows in common."""
         self._ones: set[int] = set()
@@ -83,3 +83,40 @@ class EveryValue(Evaluator[Value]):
         if known is None:
             known = self._empty[number] = self.rows.is_empty(self.value(number))
         return known
+
+    def rounds(self, number: int) -> list[EveryValue]:
+        """The rounds in which the members of a recursion are found, the first one with members that are empty, the last
+        one with those that stay."""
+        if number not in self._rounds:
+            bodies = self.nodes[number].operands
+            members: tuple[Value, ...] = tuple(self.rows.empty(self.nodes[body].is_set) for body in bodies)
+            rounds = self._rounds[number] = [_Round(self, members)]
+            while (after := tuple(map(rounds[-1].value, bodies))) != members:
+                members = after
+                rounds.append(_Round(self, members))
+        return self._rounds[number]
+
+
+class _Round(EveryValue):
+    """The values of the bodies of a recursion where its members have these values. `outside`: all other values."""
+
+    def __init__(self, outside: EveryValue, members: tuple[Value, ...]) -> None:
+        nodes = outside.nodes
+
+        def known(number: int) -> Value | None:
+            node = nodes[number]
+            if not node.open:
+                return outside.value(number)
+            return members[node.place] if node.op == "self" else None
+
+        super().__init__(outside.graph, outside.rows, known)
+        self._outside = outside
+
+    def inverse(self, number: int) -> Rows:
+        return super().inverse(number) if self.nodes[number].open else self._outside.inverse(number)
+
+    def domain(self, number: int) -> int:
+        return super().domain(number) if self.nodes[number].open else self._outside.domain(number)
+
+    def is_empty(self, number: int) -> bool:
+        return super().is_empty(number) if self.nodes[number].open else self._outside.is_empty(number)

@@ -109,7 +109,7 @@ class Flags:
         """From now on the flags of executions that differ little from this one are evaluated by what differs. That
         takes the values of all expressions: nothing is done in a very large execution."""
         if self._every is None and len(self.execution.events) <= MOST:
-            self._every = EveryValue(self._graph, self._rows, self._evaluator)
+            self._every = EveryValue(self._graph, self._rows, self._evaluator.known)
             raised = self.raised()
             self._known = {check.name: raised.get(check.name, []) for check in self.model.flags if check.negated}
 

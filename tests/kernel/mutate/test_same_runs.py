@@ -231,7 +231,7 @@ def test_what_differs_is_what_an_evaluation_from_nothing_says(body: str, monkeyp
     """Of each run with other labels, without one instruction, or without one more than was looked from."""
     monkeypatch.setattr("memmodel.kernel.mutate.same_run.SMALL", 0)
     monkeypatch.setattr("memmodel.kernel.order.flags.FEW", 1)
-    monkeypatch.setattr("memmodel.cat.evaluate.changed.FEW_TARGETS", 1)
+    monkeypatch.setattr("memmodel.cat.evaluate.reaching.FEW_TARGETS", 1)
     read = module(body)
     kernel = judged(read, entry(read), launch())
     run = kernel.judged[0].run
