@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from memmodel.base.labels import Action
+from memmodel.base.oneline import count as count_of
 from memmodel.litmus.objects import MAX_ARRIVALS
 
 
@@ -66,6 +67,21 @@ class MbarrierCounts:
             over = MbarrierCounts(self.over + 1, expected, expected, 0, True, self.life, self.number)
             return over, bad or no_complete
         return MbarrierCounts(self.over, pending, expected, tx, True, self.life, self.number), bad
+
+    def complaint(self, action: Action, count: int, size: int, *, no_complete: bool = False) -> str:
+        """Why an operation that breaks the rules of the object does; empty for one that breaks none."""
+        after, bad = self.after(action, count, size, no_complete=no_complete)
+        if not bad:
+            return ""
+        if not self.live:
+            return "nothing has initialised the object" if self.life < 0 else "the object was invalidated before"
+        if action is Action.INIT:
+            return "the object is initialised already, and no mbarrier.inval comes before"
+        if action is Action.ARRIVE and count > self.pending:
+            return f"it brings {count_of(count, 'arrival')}, and the phase expects {self.pending or 'no'} more"
+        if no_complete and after.over > self.over:
+            return "it completes the phase, which .noComplete says that it does not"
+        return f"a count gets out of its range, up to {MAX_ARRIVALS}"
 
 
 @dataclass(frozen=True, slots=True)

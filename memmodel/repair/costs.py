@@ -1,8 +1,8 @@
 """What synchronization costs, by a table: rough figures to compare changes by, not a prediction.
 
 In: the spelling of an instruction, or a test. Out: a number. The scopes' figures are the middle of the ranges that are
-usually given for them in cycles; a fence that is restricted to shared memory counts as one of the CTA, since nothing
-has to leave the SM or the cluster for it (docs/repair.md has the table and its sources).
+usually given for them in cycles; a fence that is restricted to shared memory or to mbarrier.init counts as one of the
+CTA, since nothing has to leave the SM or the cluster for it (docs/repair.md has the table and its sources).
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ class Costs:
 
     def order(self, spelling: Spelling) -> float:
         """What the scope and the semantics of an instruction cost."""
-        scope = "cta" if "restrict" in spelling.words else scope_of(spelling)
+        near = "restrict" in spelling.words or spelling.head == "fence.mbarrier_init"
+        scope = "cta" if near else scope_of(spelling)
         return self.scopes[scope] * self.semantics.get(semantics(spelling), 1.0)
 
     def of(self, spelling: Spelling) -> float:

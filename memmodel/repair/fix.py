@@ -23,7 +23,7 @@ from memmodel.limits import available, sharing_budget
 from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import Edit, apply, diff
-from memmodel.repair.exchanging.other_objects import other_objects
+from memmodel.repair.exchanging.other_objects import in_other_ctas, other_objects
 from memmodel.repair.glance import Glance
 from memmodel.repair.hints import broken_rules, by_turns, reasons, sufficient_changes
 from memmodel.repair.insertion.accesses import moved_accesses
@@ -53,6 +53,9 @@ from memmodel.why.records import Reason
 
 ARRIVE = frozenset((Reason.NOT_TRANSITIVE, Reason.TCGEN05_COMMIT, Reason.COUNT))
 """Where an arrival may be what is missing."""
+
+ARRIVED_TWICE = "undefined-cluster-barrier"
+"""The finding after which one half of a barrier may be what is missing."""
 
 MOST_TOLD = 2
 """At most this many things that are missing are named where there is no repair."""
@@ -247,8 +250,9 @@ def _others(lowered: LoweredTest, before: AnswersOfTest) -> list[Edit]:
     """The changes that do not only add order."""
     hangs = [counterexample for counterexample in before.counterexamples if counterexample.flag == HANG]
     edits = [*replacements(lowered), *meetings(lowered, by_turns(before.counterexamples)[:FIRST_MET])]
-    edits += other_objects(lowered, hangs)
-    return [*edits, *arrivals(lowered)] if ARRIVE & reasons(before.counterexamples) else edits
+    edits += [*other_objects(lowered, hangs), *in_other_ctas(lowered)]
+    arrives = ARRIVE & reasons(before.counterexamples) or ARRIVED_TWICE in before.findings
+    return [*edits, *arrivals(lowered)] if arrives else edits
 
 
 def _none(before: AnswersOfTest, search: RepairSearch) -> str:

@@ -17,6 +17,7 @@ from memmodel.isa.synchronization.fence_async import READS
 from memmodel.litmus.syntax import Instruction, LitmusTest
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import Emit
+from memmodel.ptx.operands import Mem, Reg
 from memmodel.ptx.vocabulary import Scope, Sem
 
 SCOPES = tuple(scope.name.lower() for scope in Scope)
@@ -89,9 +90,12 @@ def wider(item: Instruction, test: LitmusTest, scopes: frozenset[str]) -> Iterat
 
 
 def other_spaces(item: Instruction, test: LitmusTest) -> Iterator[str]:
-    """The same proxy fence for another state space."""
+    """The same proxy fence for another state space; an access by an address in a register, in the whole cluster."""
     spelling = read_instruction(item, test)
     words = dict(spelling.words)
+    mapped = any(isinstance(operand, Mem) and isinstance(operand.base, Reg) for operand in item.operands)
+    if spelling.head in ("ld", "st", "atom", "red") and mapped and words.get("space") in ("shared", "shared::cta"):
+        yield from (mnemonic for mnemonic, _ in _legal(item, test, spelling, {**words, "space": "shared::cluster"}))
     if spelling.head == "fence.proxy.async" and "space" in words:
         for space in PROXY_SPACES:
             yield from (mnemonic for mnemonic, _ in _legal(item, test, spelling, {**words, "space": space}))

@@ -6,31 +6,41 @@ allow more: `strengthenings`. `replacements` may take something away as well, an
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from memmodel.base.labels import Action, Allocates, Allocation
+from memmodel.base.labels import Action, Allocates, Allocation, Domain, Half
 from memmodel.isa.lower import read_instruction
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction, LitmusTest, Thread
 from memmodel.program.lowered import LoweredTest
-from memmodel.program.ops import AtBarrier, CommitGroup, Emit, IssueAsync, OnObject, Op, SignalPart, WaitForGroups
-from memmodel.ptx.operands import Imm, Mem
+from memmodel.program.ops import (
+    Assign,
+    AtBarrier,
+    CommitGroup,
+    Emit,
+    IssueAsync,
+    OnObject,
+    Op,
+    SignalPart,
+    WaitForGroups,
+)
+from memmodel.ptx.operands import Mem
 from memmodel.repair.costs import OTHER, STRONG_DATA, WAIT, cost
 from memmodel.repair.edits import Edit, place, respelled
-from memmodel.repair.exchanging.exchanges import alike, alike_waits, barrier_of, exchanges, waits_of_rounds
-from memmodel.repair.insertion.arrivals import count_of
+from memmodel.repair.exchanging.exchanges import alike, alike_waits, barrier_of, exchanges, invalidated, waits_of_rounds
+from memmodel.repair.exchanging.other_numbers import NUMBER, at_another_barrier, other_numbers
 from memmodel.repair.insertion.flips import flips
 from memmodel.repair.insertion.gaps import gaps, moved
 from memmodel.repair.insertion.lines import Lines, widths
 from memmodel.repair.spellings import is_fence, other_spaces, semantics, wider
 
-NUMBER = 1.0
 MOVE = 1.0
 LINE = 1.0
-"""What a changed number, a moved fence, and one more line cost beside what the instruction costs."""
+"""What a moved fence and one more line cost beside what the instruction costs."""
 
-MOST_SIZES = 12
+_TELLS = 8
+"""The turn of what tells other threads something among what is put at one place: after fences and waits."""
+
 NEAR = 4
 """The most places over which an instruction is moved, either way."""
 
@@ -73,123 +83,15 @@ def _spellings(
 def replacements(lowered: LoweredTest) -> list[Edit]:
     """Other parities, counts, byte counts, state spaces and tensor maps; fences in another place of their thread."""
     test = lowered.test
-    sizes = _sizes(lowered)
-    names = _barriers_and_ranks(test)
-    edits: list[Edit] = list(_declared(lowered))
+    numbers = list(other_numbers(lowered))
+    edits: list[Edit] = [*numbers, *at_another_barrier(lowered), *invalidated(lowered)]
     for number, thread in enumerate(test.threads):
-        body = list(instructions(thread))
-        for index, item in enumerate(body):
+        for index, item in enumerate(instructions(thread)):
             at = (number, index)
-            edits += _numbers(thread, item, at, sizes, names)
-            edits += _phases(thread, body, item, at)
-            edits += _expected(thread, item, at, sizes)
             edits += _names(test, thread, item, at)
             if _movable(lowered, number, index):
                 edits += _moves(lowered, number, item, index)
-    return [*edits, *alike(lowered, edits), *exchanges(lowered), *flips(lowered)]
-
-
-def _barriers_and_ranks(test: LitmusTest) -> dict[str, list[int]]:
-    """The numbers of the barriers that the test has, and of the CTAs in its clusters: by what is numbered."""
-    named = (barrier_of(item) for thread in test.threads for item in instructions(thread))
-    ids = {barrier[1] for barrier in named if barrier is not None}
-    return {"barrier": sorted(ids), "rank": sorted({thread.place.cta for thread in test.threads})}
-
-
-def _numbers(
-    thread: Thread, item: Instruction, at: tuple[int, int], sizes: list[int], names: dict[str, list[int]]
-) -> Iterator[Edit]:
-    head = item.mnemonic
-    for number, operand in enumerate(item.operands):
-        if not isinstance(operand, Imm) or operand.span is None:
-            continue
-        value = operand.value
-        others: list[int] = []
-        if "wait" in head and "parity" in head and value in (0, 1):
-            others = [1 - value]
-        elif (number, value) == barrier_of(item):
-            others = [other for other in names["barrier"] if other != value]
-        elif head.startswith("mapa") and number == 2:
-            others = [rank for rank in names["rank"] if rank != value]
-        elif "multicast" in head and number == len(item.operands) - 1:
-            others = [mask for mask in [sum(1 << rank for rank in names["rank"])] if mask != value]
-        elif "wait_group" in head and value > 0:
-            others = list(range(value))
-        elif head.startswith("mbarrier.") and ("expect_tx" in head or "complete_tx" in head):
-            others = [size for size in sizes if size != value]
-        elif head.startswith(("mbarrier.init", "mbarrier.arrive")) or barrier_of(item) is not None:
-            step = 32 if head.startswith("bar") else 1
-            others = [count for count in (value - step, value + step, value + 2 * step) if count > 0 and number > 0]
-        for other in others:
-            what = f"{place(thread, item)}: {value} -> {other} in {item.mnemonic}"
-            yield Edit(operand.span.start, operand.span.end, str(other), what, NUMBER, (*at, "number", number))
-
-
-def _phases(thread: Thread, body: list[Instruction], item: Instruction, at: tuple[int, int]) -> Iterator[Edit]:
-    """Another first value of a register that says for which parity a thread waits."""
-    if item.parts[0] != "mov" or len(item.operands) != 2:
-        return
-    register, value = item.operands
-    waits = (instruction.operands[2:3] for instruction in body if "wait.parity" in instruction.mnemonic)
-    if isinstance(value, Imm) and value.value in (0, 1) and value.span is not None and (register,) in waits:
-        other = 1 - value.value
-        what = f"{place(thread, item)}: {value.value} -> {other} in {item.mnemonic}, for a parity"
-        yield Edit(value.span.start, value.span.end, str(other), what, NUMBER, (*at, "number", 1))
-
-
-def _declared(lowered: LoweredTest) -> Iterator[Edit]:
-    """Other arrive counts of objects that are initialised where they are declared."""
-    for variable in lowered.test.variables:
-        count = count_of(lowered, variable.name) if variable.mbarrier is not None else None
-        if count is None:
-            continue
-        now, start, end = count
-        for other in (now - 1, now + 1, now + 2):
-            if other > 0:
-                what = f"line {variable.span.line}: count of {variable.name}: {now} -> {other}"
-                yield Edit(start, end, str(other), what, NUMBER, (-1, variable.name, "number"))
-
-
-def _expected(thread: Thread, item: Instruction, at: tuple[int, int], sizes: list[int]) -> Iterator[Edit]:
-    """An arrive that expects bytes as well."""
-    if not item.mnemonic.startswith("mbarrier.arrive") or "expect_tx" in item.mnemonic or len(item.operands) != 2:
-        return
-    head, _, rest = item.mnemonic.partition(".arrive")
-    drop, rest = ("_drop", rest.removeprefix("_drop")) if rest.startswith("_drop") else ("", rest)
-    mnemonic = f"{head}.arrive{drop}.expect_tx{rest}"
-    start, end = item.mnemonic_span.start, item.span.end
-    operands = item.span.text[item.mnemonic_span.end - item.span.start :]
-    for size in sizes:
-        what = f"{place(thread, item)}: {item.mnemonic} -> {mnemonic} of {size} bytes"
-        yield Edit(start, end, f"{mnemonic}{operands}, {size}", what, NUMBER, (*at, "expected"))
-
-
-def _sizes(lowered: LoweredTest) -> list[int]:
-    """Numbers of bytes that the test's copies and stores move, and what several of them make together."""
-    sizes = {
-        operand.value
-        for thread in lowered.test.threads
-        for item in instructions(thread)
-        for operand in item.operands
-        if isinstance(operand, Imm)
-        and (operand.value % 4 == 0 if item.mnemonic.startswith("cp.") else "expect_tx" in item.mnemonic)
-    }
-    for thread in lowered.test.threads:
-        for item in instructions(thread):
-            if item.mnemonic.startswith(("st.async", "red.async")):
-                vector = next((int(word[1]) for word in item.parts if word in ("v2", "v4")), 1)
-                sizes |= {vector * int(word[1:]) // 8 for word in item.parts if re.fullmatch(r"[busf](32|64)", word)}
-            elif "try_cancel" in item.mnemonic:
-                sizes.add(16)
-            elif item.mnemonic.startswith("cp.async.bulk.tensor"):
-                sizes |= {
-                    4 * variable.length
-                    for variable in lowered.test.variables
-                    if variable.length > 1 and variable.mbarrier is None
-                }
-    sums = {size + other for size in sizes for other in sizes} | {size // 2 for size in sizes if size % 2 == 0}
-    ordered = [*sorted(sizes), *sorted(sums - sizes)]
-    return [size for size in ordered if size > 0][:MOST_SIZES]
+    return [*edits, *alike(lowered, numbers), *exchanges(lowered), *flips(lowered)]
 
 
 def _names(test: LitmusTest, thread: Thread, item: Instruction, at: tuple[int, int]) -> Iterator[Edit]:
@@ -212,6 +114,9 @@ def _names(test: LitmusTest, thread: Thread, item: Instruction, at: tuple[int, i
         if mnemonic == item.mnemonic:
             mnemonic = item.mnemonic.replace("arrive", "arrive.noinc", 1)
         yield respelled(thread, item, mnemonic, NUMBER, (*at, "number"))
+    for word in {"noComplete", "nc"} & set(item.parts):
+        mnemonic = ".".join(part for part in item.parts if part != word)
+        yield respelled(thread, item, mnemonic, NUMBER, (*at, "name"))
     if barrier_of(item) is not None and "arrive" in item.parts:
         yield respelled(thread, item, item.mnemonic.replace("arrive", "sync", 1), OTHER + WAIT, (*at, "name"))
     if item.parts[0] == "red" and "async" not in item.parts:
@@ -227,12 +132,17 @@ MOVABLE = (AtBarrier, CommitGroup, WaitForGroups)
 def _movable(lowered: LoweredTest, number: int, index: int) -> bool:
     """True if an instruction only synchronizes and returns no value."""
     ops = lowered.programs[number].ops(index)
-    kept = [op for op in ops if not (isinstance(op, MOVABLE) or _signals_only(op) or _gives_back(op))]
+    kept = [op for op in ops if not (isinstance(op, MOVABLE) or _counts(op) or _signals_only(op) or _gives_back(op))]
     arrives = all(
         isinstance(op, OnObject) and op.label.action in (Action.ARRIVE, Action.EXPECT_TX) and op.register is None
         for op in kept
     )
-    return is_fence(lowered, number, index) or (bool(ops) and arrives)
+    return is_fence(lowered, number, index) or (not all(map(_counts, ops)) and arrives)
+
+
+def _counts(op: Op) -> bool:
+    """True if the operation counts the groups or fences of wgmma so far, for what its page calls undefined."""
+    return isinstance(op, Assign) and op.register.startswith("#")
 
 
 def _signals_only(op: Op) -> bool:
@@ -246,8 +156,30 @@ def _gives_back(op: Op) -> bool:
 
 
 def _moves(lowered: LoweredTest, number: int, item: Instruction, index: int) -> Iterator[Edit]:
+    thread, told = lowered.test.threads[number], _tells(lowered, number, index)
     openings = [gap for gap in gaps(lowered, number) if gap.index not in (index, index + 1)]
+    waits = _waits_of(lowered, number, index)
+    openings = [gap for gap in openings if not any((gap.index <= wait) is not (index < wait) for wait in waits)]
     earlier, later = ([gap for gap in openings if (gap.index < index) is side] for side in (True, False))
+    before = list(instructions(thread))[index - 1] if index and told and is_fence(lowered, number, index - 1) else None
     for gap in (*earlier[-NEAR:], *later[:NEAR]):
         if not (gap.last and is_fence(lowered, number, index)):
-            yield moved(lowered.test.threads[number], item, index, gap, MOVE)
+            yield moved(thread, (item,), index, gap, MOVE, _TELLS if told else 0)
+        if before is not None and gap.index > index:
+            yield moved(thread, (before, item), index, gap, MOVE, _TELLS)
+
+
+def _tells(lowered: LoweredTest, number: int, index: int) -> bool:
+    """True if an instruction tells other threads what came before it: what is put beside it goes in front."""
+    ops = lowered.programs[number].ops(index)
+    return any(isinstance(op, OnObject | AtBarrier) or _signals_only(op) for op in ops)
+
+
+def _waits_of(lowered: LoweredTest, number: int, index: int) -> list[int]:
+    """The instructions that only wait at the barrier of the cluster, of one that only arrives there: it stays on its
+    side of them."""
+    halves: dict[int, set[Half]] = {}
+    for step in lowered.programs[number].steps:
+        if isinstance(step.op, AtBarrier) and step.op.label.domain is Domain.CLUSTER:
+            halves.setdefault(step.index, set()).add(step.op.label.half)
+    return [at for at, half in halves.items() if half == {Half.WAIT} and halves.get(index) == {Half.ARRIVE}]

@@ -77,7 +77,10 @@ def story_of_outcome(report: Report) -> Story | None:
 
 def says(story: Story) -> bool:
     """True if a reason is known beyond the rule itself."""
-    return story.obstacles[0].reason not in (Reason.NOTHING_MISSING, Reason.RULE)
+    (obstacle, *_) = story.obstacles
+    return obstacle.reason is not Reason.NOTHING_MISSING and not (
+        obstacle.reason is Reason.RULE and obstacle.text == story.rule
+    )
 
 
 def _related_by_findings(report: Report, findings: tuple[Finding, ...]) -> bool:

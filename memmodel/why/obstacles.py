@@ -12,14 +12,24 @@ from memmodel.answer import ShownEvent, Witness
 from memmodel.base.labels import Access, Covers, Family, Fence, Mbarrier, ProxyFence, Signal
 from memmodel.base.rows import bits
 from memmodel.concrete.execution import Execution
-from memmodel.program.ops import CommitGroup, Jump, OnObject, WaitForGroups
+from memmodel.program.ops import Jump, OnObject
 from memmodel.program.uses import assigned
 from memmodel.ptx.vocabulary import Sem
-from memmodel.why.apart import Apart, apart, arrives_only, hand_over, misplaced
-from memmodel.why.changes.situation import Change, is_submit
+from memmodel.why.changes.situation import Change
 from memmodel.why.flow import Flow
-from memmodel.why.phases import expected_late, over_before, waited_again
-from memmodel.why.proxy_fences import ProxyFences
+from memmodel.why.phases import expected_late, over_before
+from memmodel.why.present.apart import (
+    NAME,
+    Apart,
+    apart,
+    arrives_only,
+    hand_over,
+    misplaced,
+    siblings_seen,
+    two_generations,
+)
+from memmodel.why.present.proxy_fences import ProxyFences
+from memmodel.why.present.waits import WaitsForCompletion
 from memmodel.why.records import At, Obstacle, Reason
 
 
@@ -38,6 +48,7 @@ class Sentences:
         self.ends = ends
         self.po = execution.relation("po")
         self.fences = ProxyFences(execution, flow, ends)
+        self.waits = WaitsForCompletion(execution, flow, self._line)
 
     def ref(self, event: int) -> str:
         return str(at(self.shown[event]))
@@ -66,11 +77,17 @@ class Sentences:
                     self._line(event) for event in dict.fromkeys(e for e, *_ in strong.alteration.fields)
                 )
                 repair += f"; strong accesses would not race: {strong.words} at {ends}"
-        return Obstacle(reason, text, repair, self._places(change.at, change.other))
+        told = self.waits.told_to_nobody(change) if reason is Reason.NOT_WAITED else None
+        return Obstacle(reason, text, repair, self._places(change.at, change.other, told))
 
     def _apart(self, separation: Apart) -> Obstacle:
         """A release and an acquire that do not meet."""
         release, acquire = self.ref(separation.release), self.ref(separation.acquire)
+        if separation.what == NAME:
+            text = f"{release} and {acquire} are about one location by two names, and do not synchronize"
+            return Obstacle(
+                Reason.LOCATION, text, "one name for both", self._places(separation.release, separation.acquire)
+            )
         text = f"{release} and {acquire} are not about one {separation.what}"
         if separation.overlap:
             text += ": they overlap in part only"
@@ -99,7 +116,7 @@ class Sentences:
             case Reason.PROXY_FENCE_SPACE:
                 return self._space(change, prior)
             case Reason.NOT_WAITED:
-                late, repair = self._too_little(change)
+                late, repair = self.waits.short(change)
                 repair = repair or f"a wait for its end before {self._line(change.other)}"
                 return f"{prior} may not be over at {after}{late}", repair
             case Reason.TCGEN05_WAIT:
@@ -174,6 +191,14 @@ class Sentences:
         """The sentence where synchronization stands in the wrong place."""
         other = change.at if change.other is None else change.other
         first, second = self.flow.in_po(change.at), self.flow.in_po(other)
+        parts = siblings_seen(self.execution, first, second)
+        if parts:
+            return self._in_one_instruction(parts)
+        apart_at = two_generations(self.execution, first, second)
+        if apart_at is not None:
+            both = f"{self.ref(apart_at[0])} and {self.ref(apart_at[1])}"
+            text = f"{both} are of two generations of one barrier, which other threads complete"
+            return text, "a barrier of their own, or a count of all that come to it"
         found = misplaced(self.execution, self.flow, first, second)
         prior, after = self.ref(change.at), self.ref(second if change.other is None else change.other)
         if found is None:
@@ -188,6 +213,16 @@ class Sentences:
             return f"{text} before {self.ref(found.beside)}, which has seen the first thread", f"{moved} after {beside}"
         side, right = ("before", "after") if found.early else ("after", "before")
         return f"{text} {side} {beside}", f"{moved} {right} {beside}"
+
+    def _in_one_instruction(self, parts: tuple[tuple[int, int], ...]) -> tuple[str, str]:
+        """The flag is a part of the instruction that makes the access."""
+        pairs = [f"{self.ref(access)} is in one instruction with {self.ref(flag)}" for access, flag in parts]
+        text = "; ".join((f"{pairs[0]}, and nothing orders the two", *pairs[1:]))
+        writes = self.execution.set("W")
+        between = [
+            "a release between the writes" if writes >> n & 1 else "an acquire between the reads" for n, _ in parts
+        ]
+        return text, f"one scalar access to both, as of .b64, or two instructions, with {' and '.join(between)}"
 
     def sides(self, change: Change) -> tuple[At, At]:
         """Both sides of the hand-over that two threads lack: an event that could be one, or what would have to be."""
@@ -314,71 +349,6 @@ class Sentences:
         kind = "ld" if isinstance(label, Access) and label.side.value == "R" else "st"
         return f"tcgen05.wait::{kind} after {self._line(event)}"
 
-    def _too_late(self, change: Change) -> tuple[str, str] | None:
-        """A wait that sees the end of the access, and stands behind what has to come after it."""
-        for wait in self.flow.completion_waits(change.at):
-            test = isinstance(self.execution.events[wait].label, Mbarrier)
-            if test and change.other is not None and self.po[change.other] >> wait & 1:
-                seen, needed = self._line(wait), self._line(change.other)
-                return f"; {seen} sees its end later", f"{seen} before {needed}"
-        return None
-
-    def _waited_again(self, event: int | None) -> str:
-        """A wait of the later thread that is for nothing new."""
-        again = None if event is None else waited_again(self.execution, event)
-        return "" if again is None else f"; {self._line(again[0])} waits for what {self._line(again[1])} has waited for"
-
-    def _too_little(self, change: Change) -> tuple[str, str]:
-        """A wait of the thread that stands there and does not cover the access; what would do, where that is not
-        another wait."""
-        completes, event = self.execution.relation("compl"), change.at
-        issue = self.flow.in_po(event)
-        waits = [
-            n
-            for n in range(self.flow.count)
-            if "WAITGROUP" in self.shown[n].tags and self.po[issue] >> n & 1 and not completes[event] >> n & 1
-        ]
-        if not waits:
-            return self._too_late(change) or (self._waited_again(change.other), "")
-        submits = [n for n in bits(self.po[waits[0]]) if is_submit(self.execution.events[n].label)]
-        if submits:
-            after = self.ref(submits[0])
-            return f"; {self._line(waits[0])} waits for submitted operations only, and stands before {after}", ""
-        if self._in_no_group(issue, waits[0]):
-            wait = self._line(waits[0])
-            return f"; {wait} waits for groups, and no commit_group has put it into one", f"commit_group before {wait}"
-        return f"; {self._line(waits[0])} {self._leaves(event, waits[0])}", ""
-
-    def _leaves(self, event: int, wait: int) -> str:
-        """Why a wait for groups does not cover an access that was put into one."""
-        op = self._waiting(wait)
-        if op is not None and op.sources_only and self.execution.set("W") >> event & 1:
-            return "covers reads of sources only"
-        if any(row >> wait & 1 for row in self.execution.relation("compl")):
-            return "waits for older groups only, and leaves this one pending"
-        return "covers none of its groups"
-
-    def _waiting(self, wait: int) -> WaitForGroups | None:
-        """The operation of a wait for groups."""
-        record = self.execution.frame.record_of(self.execution.events[wait])
-        if record is None:
-            return None
-        op = self.execution.frame.lowered.programs[record.name.thread].steps[record.name.step].op
-        return op if isinstance(op, WaitForGroups) else None
-
-    def _in_no_group(self, issue: int, wait: int) -> bool:
-        """True if a wait is for groups, and the thread commits none between an asynchronous instruction and it."""
-        records = [self.execution.frame.record_of(self.execution.events[event]) for event in (issue, wait)]
-        waiting = self._waiting(wait)
-        if records[0] is None or records[1] is None or waiting is None or waiting.pending is None:
-            return False
-        first, last = records[0].name, records[1].name
-        if last.step < first.step:
-            return False
-        steps = self.execution.frame.lowered.programs[first.thread].steps
-        ops = [step.op for step in steps[first.step : last.step]]
-        return not any(isinstance(op, CommitGroup) and op.track is waiting.track for op in ops)
-
     # ---- the ones that ask where something stands ----------------------------------------------------------------
 
     def _semantics(self, change: Change) -> Obstacle:
@@ -475,9 +445,17 @@ class Sentences:
         half = "" if inserted.label.half is None else f" ({inserted.label.half.value} half)"
         text = f"the path goes between the generic and the {name} proxy without {change.words}{half}"
         other = next((n for n in self.fences.all() if n not in others and self.fences.on_the_way(n)), None)
-        if other is not None and inserted.label.half is None:
-            text += f"; {self.ref(other)} is for another proxy"
+        if other is not None:
+            text += self._what_it_is(other, inserted.label)
         return Obstacle(Reason.NO_PROXY_FENCE, text, repair + half, self._places(change.at))
+
+    def _what_it_is(self, fence: int, wanted: ProxyFence) -> str:
+        """What a proxy fence on the way is where another one is wanted."""
+        label = self.execution.events[fence].label
+        assert isinstance(label, ProxyFence)
+        if label.proxy is not wanted.proxy:
+            return f"; {self.ref(fence)} is for another proxy" if wanted.half is None else ""
+        return "" if label.half is None else f"; {self.ref(fence)} is the {label.half.value} half alone"
 
     def _alias_fence(self, change: Change) -> Obstacle:
         text, repair = self._text_and_repair(change)

@@ -9,6 +9,7 @@ from itertools import combinations
 
 from memmodel.base.labels import Access, Action, Side, Signal
 from memmodel.base.rows import bits
+from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.execution import Execution
 from memmodel.concrete.records import ObjectRecord
 from memmodel.why.flow import Flow
@@ -41,6 +42,19 @@ def phase_reason(execution: Execution, flow: Flow, update: int, wait: int) -> Re
     in_bytes = any(use.bytes or use.action is Action.COMPLETE_TX for _, use in own)
     signal = isinstance(execution.events[update].label, Signal)
     return Reason.BYTES if in_bytes and signal and not counted else Reason.COUNT
+
+
+def broken_rule(execution: Execution, event: int) -> str | None:
+    """Why an operation breaks the rules of its mbarrier object; None for one that breaks none."""
+    record = execution.frame.record_of(execution.events[event])
+    if not isinstance(record, ObjectRecord):
+        return None
+    uses = next(uses for uses in Assembly(execution.frame).objects if uses.cell == record.object)
+    walk = uses.walk_of(execution.relation("mbar"))
+    before = next((n for n, use in zip(walk.counts, walk.order, strict=False) if use.event == event), None)
+    if before is None:
+        return None
+    return before.complaint(record.action, record.count, record.bytes, no_complete=record.no_complete) or None
 
 
 def over_before(execution: Execution, flow: Flow, update: int, wait: int) -> int | None:

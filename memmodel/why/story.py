@@ -11,6 +11,7 @@ from operator import attrgetter
 
 from memmodel.answer import Finding, Witness
 from memmodel.base.labels import Access, Allocates, Barrier, GroupWait, Half, Label, Mbarrier, Signal
+from memmodel.base.rows import bits
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
 from memmodel.errors import BudgetSpent
@@ -19,6 +20,7 @@ from memmodel.why.changes.situation import Change
 from memmodel.why.diagnose import Diagnosing, Diagnosis
 from memmodel.why.limited import limited, time_is_over
 from memmodel.why.obstacles import Sentences, at
+from memmodel.why.phases import broken_rule
 from memmodel.why.records import At, Obstacle, PathStep, Reason, Story
 from memmodel.why.unfold import COMMUNICATION, Chain, Link
 from memmodel.why.values import Values
@@ -49,7 +51,8 @@ def finding_story(
         return None
     if first is None or second is None or first.uid == second.uid:
         places = tuple(at(event) for event in (first, second) if event is not None)
-        obstacle = Obstacle(Reason.RULE, finding.rule or rule, "", places[:1])
+        broken = None if first is None or finding.rule else broken_rule(execution, first.uid)
+        obstacle = Obstacle(Reason.RULE, broken or finding.rule or rule, "", places[:1])
         ends = (*places, None, None)
         return Story(finding.flag, ends[0], ends[1], (obstacle,), (), "", finding.rule or rule, witness)
     pair = (first.uid, second.uid)
@@ -102,7 +105,7 @@ def _story(
     sentences = Sentences(witness, diagnosing.execution, diagnosing.flow, ends)
     first, second = (at(shown[end]) for end in ends) if ends is not None else (None, None)
     if diagnosis is None:
-        reason, text = _nothing(diagnosing.execution, pair, rule)
+        reason, text = _nothing(diagnosing.execution, pair or tuple(bits(diagnosing.sources)), rule)
         obstacle = Obstacle(reason, text, "", tuple(place for place in (first, second) if place is not None))
         return Story(about, first, second, (obstacle,), (), "", rule, witness)
     changes = sorted(diagnosis.changes, key=attrgetter("at"))
@@ -116,8 +119,8 @@ def _story(
     return Story(about, first, second, obstacles, steps, diagnosis.axiom, rule, witness)
 
 
-def _nothing(execution: Execution, pair: tuple[int, int] | None, rule: str) -> tuple[Reason, str]:
-    for event in pair or ():
+def _nothing(execution: Execution, accesses: tuple[int, ...], rule: str) -> tuple[Reason, str]:
+    for event in accesses:
         label = execution.events[event].label
         if isinstance(label, Access) and label.proxy is Proxy.READ_ONLY:
             return Reason.READ_ONLY, "one of them goes through the read-only path, which no fence bridges"

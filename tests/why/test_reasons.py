@@ -246,3 +246,172 @@ thread B @ cta 0 {
 def test_what_races_is_not_to_be_made_a_flag(text: str, reason: Reason) -> None:
     stories = [story for story in api.explain(text).stories if story.second is not None and story.second != story.first]
     assert len(stories) > 1 and {obstacle.reason for story in stories for obstacle in story.obstacles} == {reason}
+
+
+IN_A_VECTOR = """PTX vector
+.global .align 8 .u32 box[2];
+thread A @ cta 0 { st.relaxed.gpu.global.v2.u32 [box], {7, 1}; }
+thread B @ cta 1 { ld.relaxed.gpu.global.v2.u32 {%d, %f}, [box]; }
+~exists (B:f == 1 /\\ B:d == 0)
+"""
+
+
+def test_elements_of_a_vector_are_in_no_order() -> None:
+    (obstacle,) = api.explain(IN_A_VECTOR).stories[0].obstacles
+    assert obstacle.text.count("is in one instruction with") == 2
+    assert obstacle.repair.startswith("one scalar access to both")
+
+
+HALF_ALONE = """PTX half
+.global .align 16 .u32 g[4];
+.shared .align 16 .u32 s[4];
+.shared .align 8 .b64 empty = mbarrier(1);
+.shared .align 8 .b64 full = mbarrier(1);
+thread C @ cta 0 {
+    ld.shared.u32 %r, [s];
+    fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;
+    mbarrier.arrive.shared::cta.b64 _, [empty];
+}
+thread P @ cta 0 {
+W: mbarrier.try_wait.parity.shared::cta.b64 %p, [empty], 0; @!%p bra W;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [full];
+}
+~exists race
+"""
+
+
+def test_half_a_proxy_fence_lacks_the_other_half() -> None:
+    (obstacle,) = api.explain(HALF_ALONE).stories[0].obstacles
+    assert obstacle.reason is Reason.NO_PROXY_FENCE and obstacle.text.endswith("is the release half alone")
+    assert obstacle.repair.endswith("(acquire half)")
+
+
+TOLD_TO_NOBODY = """PTX nobody
+.global .align 16 .u32 g[4];
+.shared .align 16 .u32 s[4] @ cta 1;
+.shared .align 8 .b64 full @ cta 1 = mbarrier(1);
+.shared .align 8 .b64 empty = mbarrier(1);
+thread L @ cta 0, cluster 0 {
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s@cta1], [g], 16, [full@cta1];
+    mbarrier.arrive.shared::cta.b64 _, [empty];
+W: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p, [empty], 0; @!%p bra W;
+    st.shared::cluster.u32 [s@cta1], 1;
+}
+thread R @ cta 1, cluster 0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 16;
+W: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p, [full], 0; @!%p bra W;
+    mbarrier.arrive.shared::cta.b64 _, [empty];
+}
+~exists undefined
+"""
+
+
+def test_an_arrival_may_tell_nobody_of_the_end() -> None:
+    (story, *_) = api.explain(TOLD_TO_NOBODY).stories
+    assert story.obstacles[0].text.endswith("(R, line 15) tells of it on an object that no thread waits for")
+
+
+def reasons_of(text: str) -> list[str]:
+    return [obstacle.text for story in api.explain(text).stories for obstacle in story.obstacles]
+
+
+BY_TWO_NAMES = """PTX names
+.global .u32 x;
+.global .u32 y;
+.global .u32 d;
+.global .u32 both = multimem(x, y);
+thread A @ cta 0, gpu 0 { st.global.u32 [d], 1; multimem.red.release.sys.global.add.u32 [both], 1; }
+thread B @ cta 0, gpu 1 { ld.acquire.sys.global.u32 %t, [y]; setp.eq.u32 %p, %t, 1; @%p ld.global.u32 %r, [d]; }
+~exists race
+"""
+TWO_PAIRS = """PTX pairs
+.shared .u32 x;
+thread A @ cta 0 { st.shared.u32 [x], 1; bar.sync 1, 64; }
+thread B @ cta 0 { bar.sync 1, 64; ld.shared.u32 %r, [x]; }
+thread C @ cta 0 { bar.sync 1, 64; }
+thread D @ cta 0 { bar.sync 1, 64; }
+~exists (B:r == 0)
+"""
+AGAIN = """PTX again
+.shared .align 8 .b64 bar;
+thread A @ cta 0 { mbarrier.init.shared::cta.b64 [bar], 1; mbarrier.init.shared::cta.b64 [bar], 1; }
+~exists undefined
+"""
+TOO_MANY = """PTX many
+.shared .align 8 .b64 bar = mbarrier(1);
+thread A @ cta 0 { mbarrier.arrive.shared::cta.b64 _, [bar], 2; }
+~exists undefined
+"""
+READ_ONLY = """PTX nc
+.global .u32 d;
+.global .u32 f;
+thread A @ cta 0 { st.global.u32 [d], 1; st.release.gpu.global.u32 [f], 1; }
+thread B @ cta 1 {
+SPIN: ld.acquire.gpu.global.u32 %f, [f]; setp.eq.u32 %p, %f, 0; @%p bra SPIN;
+    ld.global.nc.u32 %r, [d];
+}
+~exists (B:r == 0)
+"""
+PASSED_EARLY = """PTX back
+.tensor .b32 acc[2];
+.shared .align 8 .b64 back = mbarrier(1);
+thread E @ cta 0 {
+    tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0}, [acc];
+    tcgen05.wait::ld.sync.aligned;
+    tcgen05.fence::before_thread_sync;
+    mbarrier.arrive.shared::cta.b64 _, [back];
+    tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r1}, [acc+1];
+    tcgen05.wait::ld.sync.aligned;
+}
+thread M @ cta 0 {
+W: mbarrier.try_wait.parity.shared::cta.b64 %p, [back], 0; @!%p bra W;
+    tcgen05.fence::after_thread_sync;
+    tcgen05.st.sync.aligned.32x32b.x2.b32 [acc], {%v, %v};
+    tcgen05.wait::st.sync.aligned;
+}
+~exists hazard
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (BY_TWO_NAMES, "are about one location by two names, and do not synchronize"),
+        (TWO_PAIRS, "are of two generations of one barrier, which other threads complete"),
+        (AGAIN, "the object is initialised already, and no mbarrier.inval comes before"),
+        (TOO_MANY, "it brings 2 arrivals, and the phase expects 1 more"),
+        (PASSED_EARLY, "stands before f (E, line 9)"),
+    ],
+)
+def test_what_breaks_the_order_or_the_rule_is_said(text: str, said: str) -> None:
+    assert any(said in reason for reason in reasons_of(text))
+
+
+def test_no_order_is_asked_from_a_read_to_what_it_reads() -> None:
+    """Without the flag the outcome would be another one."""
+    story, *_ = api.explain(READ_ONLY).stories
+    assert story.about == "outcome" and [obstacle.reason for obstacle in story.obstacles] == [Reason.READ_ONLY]
+
+
+NEXT_REQUEST = """PTX next
+.global .align 16 .u32 g[8] = {1, 0, 0, 0, 2};
+.shared .align 16 .u32 s[4];
+.shared .align 8 .b64 bar = mbarrier(1);
+thread S @ cta 0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [bar];
+W: mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0; @!%p bra W;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g+16], 16, [bar];
+}
+thread C @ cta 0 {
+W: mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0; @!%p bra W;
+    ld.shared.u32 %r, [s];
+}
+~exists race
+"""
+
+
+def test_who_waited_for_a_copy_reads_before_the_next_one() -> None:
+    story, *_ = api.explain(NEXT_REQUEST).stories
+    assert story.first is not None and story.first.thread == "C"
+    assert Reason.NOT_WAITED not in {obstacle.reason for obstacle in story.obstacles}

@@ -253,7 +253,10 @@ MISLEADING = {
     "async/proxy/A5": ("is not between the two accesses", "fence.proxy.async before e"),
     "async/proxy/A1-wrong-proxy": ("fence.proxy.alias (P0, line 11) is for another proxy", "fence.proxy.async before"),
     "async/proxy/A8-fence-before-wait": ("(P1, line 18) stands too early", "wgmma.fence before"),
-    "async/proxy/A11-one-pending": ("(P0, line 11) covers none of its groups", "a wait for its end before"),
+    "async/proxy/A11-one-pending": (
+        "(P0, line 11) leaves the last group pending, which is this one",
+        "a wait for its end before",
+    ),
     "async/honest/H11-other-map": ("covers the bytes that its operand names, and not map", "the fence for map"),
     "async/mbarrier/G9-wait.cta": ("the .cta of c: mbarrier.try_wait.parity.acquire.cta", ".cluster at c"),
     "async/tcgen05/T6-before-late": ("(P0, line 15) stands after it", "tcgen05.fence::before_thread_sync before"),

@@ -55,7 +55,7 @@ def computed_again(entry: PtxFunction, test: int, changed: set[int], result: int
     to the test passes the instruction. (Addresses and parities of inline assembly are computed so.)
     """
     body = body_of(entry)
-    ends, counts = _blocks(entry)
+    ends, counts = basic_blocks(entry)
     first = test
     while first > 0 and first not in ends and body[first - 1].without_effect:
         first -= 1
@@ -69,7 +69,7 @@ def computed_again(entry: PtxFunction, test: int, changed: set[int], result: int
 
 
 @lru_cache(maxsize=8)
-def _blocks(entry: PtxFunction) -> tuple[set[int], Counter[int]]:
+def basic_blocks(entry: PtxFunction) -> tuple[set[int], Counter[int]]:
     """The instructions at which basic blocks begin, and the number of writers of each register."""
     body = body_of(entry)
     begins = {callee.start for callee in entry.callees.values()}

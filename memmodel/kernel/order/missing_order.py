@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from memmodel.base.labels import (
     Access,
@@ -54,6 +54,10 @@ class MissingOrder(Enum):
     GONE = "an object or CTA that may be gone"
     UNSTARTED = "a CTA that may not have started"
     REDUCTION = "a reduction that heads no acquire pattern"
+
+
+UNFINISHED = frozenset((MissingOrder.COMPLETION.value, MissingOrder.PARITY.value, MissingOrder.COUNT.value))
+"""What is missing where an access may not be over: a wait for its end, or one that waits for the phase of its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +129,9 @@ class Ways:
             return self._tensor(first, second, way)
         if rule == "mixed-size-race":
             return Missing(MissingOrder.SIZE, "the accesses have different sizes", first, second, way)
+        if rule == "undefined-barrier":
+            text = f"{self._line(left)} and {self._line(right)} ask for different counts, or only one is a .red"
+            return Missing(MissingOrder.COUNT, text, left, right)
         if rule == "undefined-before-start":
             return Missing(MissingOrder.UNSTARTED, "", first, second, way)
         if "exit" in rule or "inval" in rule:
@@ -149,6 +156,9 @@ class Ways:
                 waiter = f"{self._line(awaited)} waits for the end of the first access"
                 text = f"{waiter}, and nothing leads from it to the other one"
                 return Missing(MissingOrder.SYNCHRONIZATION, text, first, second, way)
+            unseen = self._another_phase(first, second)
+            if unseen is not None:
+                return Missing(*unseen, first, second, way)
             return Missing(MissingOrder.COMPLETION, "nothing waits for the end of the first access", first, second, way)
         if len(way) > 1:
             return self._weak_link(first, second, way)
@@ -232,7 +242,7 @@ class Ways:
         return next(known, None)
 
     def _does_not_cover(self, first: int, second: int | None) -> int | None:
-        """The first wait for groups of its kind behind an asynchronous access, if it does not wait for the access and
+        """The last wait for groups of its kind behind an asynchronous access that does not wait for the access, and
         leads to the second one."""
         issue, label = self.points[first].issue, self.points[first].label
         if issue is None or not isinstance(label, Access):
@@ -240,10 +250,26 @@ class Ways:
         ends, order = self.flags.execution.relation("compl")[first], self.flags.execution.relation("po")
         later = sorted(bits(order[issue]), key=lambda n: self.points[n].order or 0)
         waits_of = [n for n in later if isinstance(self.points[n].label, GroupWait)]
-        wait = next((n for n in waits_of if self._family(n) is label.family), None)
-        if wait is None or ends >> wait & 1:
+        early = takewhile(lambda n: not ends >> n & 1, (n for n in waits_of if self._family(n) is label.family))
+        leading = [wait for wait in early if second is None or self._reached[wait] >> second & 1]
+        return leading[-1] if leading else None
+
+    def _another_phase(self, first: int, second: int) -> tuple[MissingOrder, str] | None:
+        """A test of the object that tells of the end of an asynchronous access, on the way to the second one: it asks
+        for a phase that is over without it, or for the other parity."""
+        execution = self.flags.execution
+        same, order, seen = (execution.relation(name) for name in ("samebar", "po", "mbarobs"))
+        issue = self.points[second].issue
+        at, done = second if issue is None else issue, execution.set("MBDONE")
+        ends = [n for n in bits(execution.relation("compl")[first]) if isinstance(self.points[n].label, Signal)]
+        tests = [n for end in ends for n in bits(same[end] & done) if order[n] >> at & 1]
+        test = max(tests, key=lambda n: self.points[n].order or 0, default=None)
+        if test is None:
             return None
-        return wait if second is None or self._reached[wait] >> second & 1 else None
+        before = sum(1 << n for n, row in enumerate(order) if row >> test & 1)
+        if all(row & before for row in seen if row >> test & 1):
+            return MissingOrder.PARITY, f"{self._line(test)} asks for the parity of the phase before"
+        return MissingOrder.COUNT, f"the phase that {self._line(test)} asks for is over without the first access"
 
     def _family(self, wait: int) -> Family | None:
         label = self.points[wait].label

@@ -61,7 +61,7 @@ def original(edits: PtxEdits, offset: int) -> int:
 
 def laid(text: str, edits: PtxEdits) -> str:
     """The text to be read: new instructions have lines of their own."""
-    return _with(text, ((at, edit.end - edit.start + at, put) for edit in edits for at, put in [_laid(text, edit)]))
+    return _with(text, (_gone(text, edit) if not edit.text else _laid(text, edit) for edit in edits))
 
 
 def cost(edits: PtxEdits) -> float:
@@ -82,10 +82,19 @@ def _on_one_line(edit: PtxEdit) -> str:
     return f" {edit.text} " if edit.end == edit.start else edit.text
 
 
-def _laid(text: str, edit: PtxEdit) -> tuple[int, str]:
+def _gone(text: str, edit: PtxEdit) -> tuple[int, int, str]:
+    """The characters that go with an instruction: its line, if nothing else stands there."""
+    first, last = text.rfind("\n", 0, edit.start) + 1, text.find("\n", edit.end)
+    last = len(text) if last < 0 else last
+    rest = text[edit.end : last].strip()
+    alone = not text[first : edit.start].strip() and (not rest or rest.startswith("//"))
+    return (first, min(last + 1, len(text)), "") if alone else (edit.start, edit.end, "")
+
+
+def _laid(text: str, edit: PtxEdit) -> tuple[int, int, str]:
     """The place and the text of an edit: a line of its own if the instruction beside it has one."""
     if edit.end > edit.start:
-        return edit.start, edit.text
+        return edit.start, edit.end, edit.text
     first = text.rfind("\n", 0, edit.start) + 1
     last = text.find("\n", edit.start)
     last = len(text) if last < 0 else last
@@ -93,10 +102,11 @@ def _laid(text: str, edit: PtxEdit) -> tuple[int, str]:
     indent = before[: len(before) - len(before.lstrip())]
     lines = "".join(f"{indent}{line.strip()};\n" for line in edit.text.split(";") if line.strip())
     if not before.strip():
-        return first, lines
+        return first, first, lines
     if not rest.strip() or rest.lstrip().startswith("//"):
-        return min(last + 1, len(text)), lines
-    return edit.start, f" {edit.text}"
+        end = min(last + 1, len(text))
+        return end, end, lines
+    return edit.start, edit.start, f" {edit.text}"
 
 
 def _with(text: str, changes: Iterable[tuple[int, int, str]]) -> str:

@@ -7,12 +7,12 @@ is judged again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
 from memmodel.isa.synchronization.fence_async import READS
-from memmodel.kernel.order.missing_order import MissingOrder
+from memmodel.kernel.order.missing_order import UNFINISHED, MissingOrder
 from memmodel.kernel.order.verdict import FindingPlace, KernelFinding
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import Imm
@@ -75,7 +75,7 @@ def lines(finding: KernelFinding, entry: PtxFunction, cluster: int) -> Iterator[
     if reason in (Reason.PROXY.value, Reason.PROXY_PLACE.value):
         yield from _proxies(finding)
     tensor = finding.rule == "tensor-memory-hazard"
-    if reason == Reason.COMPLETION.value or tensor or alone:
+    if reason in UNFINISHED or tensor or alone:
         yield from _ends(first, entry, (Where.RELEASING, Where.SECOND))
         yield from _ends(second, entry, (Where.AFTER_SECOND,))
         yield from _announced(finding, entry)
@@ -138,12 +138,24 @@ def _ends(side: FindingPlace, entry: PtxFunction, places: tuple[Where, ...]) -> 
         head, texts = "wgmma", ["wgmma.wait_group.sync.aligned 0;"]
     commit = f"{head}.commit_group{'.sync.aligned' if head == 'wgmma' else ''};" if head else ""
     priced = [(text, WAIT) for text in texts]
-    if commit and _texts(entry, (*head.split("."), "wait_group")):
+    if commit and _texts(entry, (*head.split("."), "wait_group")) and not committed(side.instruction, entry):
         priced = [(commit, OTHER), *priced]
     if commit and head != "cp.async":
         priced += [(f"{commit} {text}", WAIT + OTHER) for text in texts]
     for text, price in priced:
         yield from ((MissingLine(text, where, price),) for where in places)
+
+
+def committed(copy: PtxInstruction, entry: PtxFunction) -> bool:
+    """True if the text puts an asynchronous instruction into a group before it waits for groups."""
+    own = copy.words[0], "bulk" in copy.words
+    kinds = ({"commit_group", "wait_group"} & set(it.words) for it in _of_kind(own, (entry.body or ())[copy.number :]))
+    return next((kind for kind in kinds if kind), None) == {"commit_group"}
+
+
+def _of_kind(kind: tuple[str, bool], body: Iterable[PtxInstruction]) -> Iterator[PtxInstruction]:
+    """The instructions that begin as copies or matrix operations of one kind do."""
+    return (it for it in body if (it.words[0], "bulk" in it.words) == kind)
 
 
 def _announced(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[MissingLine, ...]]:
@@ -167,11 +179,8 @@ def _announced(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[Mis
     arrives = come is not None and "arrivals" in finding.message
     head = "arrive.expect_tx.release.cta.shared::cta.b64 _," if arrives else "expect_tx.relaxed.cta.shared::cta.b64"
     for copy in copies:
-        operands = re.findall(
-            r"\[[^\]]*\]|\{[^}]*\}|[^\s,\[\]{}]+", copy.span.text[copy.span.text.index(copy.opcode) :]
-        )[1:]
-        places = [operand for operand in operands if operand.startswith("[")]
-        size = come[1] if come else next((operand for operand in operands if operand[0] not in "[{"), None)
+        places = [operand for operand in _operands(copy) if operand.startswith("[")]
+        size = come[1] if come else bytes_of(copy)
         if len(places) < 3 or size is None:
             continue
         text = f"mbarrier.{head} {places[2]}, {size};"
@@ -181,6 +190,17 @@ def _announced(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[Mis
         for instruction in (copy, *beside):
             guard = GUARD.match(instruction.span.text)
             yield (MissingLine((guard[0] if guard else "") + text, Where.SECOND, OTHER, instruction),)
+
+
+def bytes_of(copy: PtxInstruction) -> str | None:
+    """How many bytes a bulk copy copies, as its text says it."""
+    return next((operand for operand in _operands(copy) if operand[0] not in "[{"), None)
+
+
+def _operands(copy: PtxInstruction) -> list[str]:
+    """The operands of a copy, as they are written."""
+    text = copy.span.text[copy.span.text.index(copy.opcode) :]
+    return re.findall(r"\[[^\]]*\]|\{[^}]*\}|[^\s,\[\]{}]+", text)[1:]
 
 
 def _arrives(instruction: PtxInstruction, place: str) -> bool:
@@ -255,4 +275,4 @@ def _scope(first: FindingPlace, second: FindingPlace, cluster: int) -> str:
     return "cluster" if first.cta // cluster == second.cta // cluster else "gpu"
 
 
-__all__ = ["MissingLine", "Where", "lines"]
+__all__ = ["MissingLine", "Where", "bytes_of", "committed", "lines"]

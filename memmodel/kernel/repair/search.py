@@ -172,7 +172,7 @@ class KernelMender:
                 continue
             if not kernel.verdict.serious:
                 in_vain, repair = 0, self._needed(_State(new, kernel), whole)
-                if all(known.edits != repair.edits for known in repairs.repairs):
+                if all(known.diff != repair.diff for known in repairs.repairs):
                     repairs.repairs.append(repair)
                 if at.edits or len(repairs.repairs) >= self.most:
                     break
@@ -228,8 +228,9 @@ class KernelMender:
         return replace(self.budget, seconds=min(self.budget.seconds, max(0.0, self._until - monotonic())))
 
     def _needed(self, state: _State, whole: JudgedKernel) -> KernelRepair:
-        """The edits without those that are not needed."""
-        for edit in state.edits if len(state.edits) > 1 else ():
+        """The edits without those that are not needed; a moved instruction is not put in twice."""
+        moved = any(not edit.text for edit in state.edits)
+        for edit in state.edits if len(state.edits) > 1 and not moved else ():
             rest = tuple(kept for kept in state.edits if kept != edit)
             kernel = self._judged(rest, whole)
             if kernel is not None and not kernel.verdict.serious:

@@ -3,23 +3,30 @@
 In: a judged kernel, a finding about two accesses. Out: `MissingLine`s. Settled here: the phases are those in which the
 first access, what commits it, or an arrival that its thread goes on to has an effect. A wait stands before the second
 access, in a CTA that has the object. Its parity is that of all these phases, or what another wait of the text has.
+A loop that waits for one parity in each round takes the other one in the next.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from memmodel.answer import HANG
+from memmodel.isa.lowered import lowered
 from memmodel.kernel.check.so_far import JudgedKernel
-from memmodel.kernel.order.missing_order import MissingOrder
+from memmodel.kernel.order.missing_order import UNFINISHED, MissingOrder
 from memmodel.kernel.order.verdict import KernelFinding
 from memmodel.kernel.repair.lines import MissingLine, Where
 from memmodel.kernel.repair.object_names import names_of, unused
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.objects import PARITIES
 from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.repair.costs import SCOPE_COST, SEM_FACTOR, WAIT
+from memmodel.ptx.operands import JumpTarget, Register
+from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR, WAIT
 
-UNORDERED = (MissingOrder.COMPLETION.value, MissingOrder.SYNCHRONIZATION.value)
+PASSED_TWICE = (HANG, "undefined-unobserved-phase")
+"""The findings after which a thread may have waited twice for one phase."""
+
+UNORDERED = (*UNFINISHED, MissingOrder.SYNCHRONIZATION.value)
 
 
 def waits(kernel: JudgedKernel, finding: KernelFinding) -> Iterator[tuple[MissingLine, ...]]:
@@ -49,6 +56,26 @@ def waits(kernel: JudgedKernel, finding: KernelFinding) -> Iterator[tuple[Missin
                 yield (MissingLine(text, Where.SECOND, price),)
 
 
+def flips(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterator[tuple[MissingLine, ...]]:
+    """The other parity in the next round of a loop that waits for one parity in each round."""
+    if finding.rule not in PASSED_TWICE and finding.reason != MissingOrder.PARITY.value:
+        return
+    branches = [(it, it.operands[0]) for it in body if it.words[0] == "bra"]
+    for test in body:
+        parity = test.operands[2] if len(test.operands) > 2 and "parity" in test.words else None
+        if not isinstance(parity, Register):
+            continue
+        done = lowered(test).writes
+        for branch, target in branches:
+            again = isinstance(target, JumpTarget) and target.at <= test.number < branch.number
+            polls = branch.guard is not None and branch.guard.slot in done
+            inside = body[target.at : branch.number] if again and not polls and isinstance(target, JumpTarget) else ()
+            if inside and not any(parity.slot in lowered(it).writes for it in inside):
+                name = test.span.text.rpartition("]")[2].strip(", ").split(",")[0].strip()
+                yield (MissingLine(f"xor.b32 {name}, {name}, 1;", Where.SECOND, OTHER, branch),)
+                break
+
+
 def _parities(body: tuple[PtxInstruction, ...]) -> Iterator[str]:
     """The registers by which waits of the text say their parity."""
     for instruction in body:
@@ -58,4 +85,4 @@ def _parities(body: tuple[PtxInstruction, ...]) -> Iterator[str]:
                 yield parity
 
 
-__all__ = ["waits"]
+__all__ = ["flips", "waits"]

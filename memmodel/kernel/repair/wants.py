@@ -23,7 +23,8 @@ from memmodel.kernel.repair.arrivals import arrivals
 from memmodel.kernel.repair.edits import PtxEdit, PtxEdits, cost, disjoint, original
 from memmodel.kernel.repair.inits import inits
 from memmodel.kernel.repair.lines import MissingLine, Where, lines
-from memmodel.kernel.repair.waits import waits
+from memmodel.kernel.repair.moves import MovedInstruction, moves
+from memmodel.kernel.repair.waits import flips, waits
 from memmodel.kernel.repair.warps import partial
 from memmodel.kernel.repair.words import Reworded, reworded, waiting_more
 from memmodel.ptx.module.syntax import PtxInstruction
@@ -33,6 +34,9 @@ from memmodel.repair.costs import OTHER
 
 LOOKED_AT = 24
 """Findings whose changes are tried."""
+
+MOVE = 1.0
+"""What a moved instruction costs."""
 
 MOST_AROUND = 3
 """Branches around an access beside which a barrier is tried."""
@@ -53,10 +57,11 @@ class KernelChange:
 
 @dataclass(frozen=True, slots=True)
 class _Spot:
-    """A place beside an instruction."""
+    """A place beside an instruction. `inside`: a branch leads around it."""
 
     instruction: PtxInstruction
     after: bool
+    inside: bool = False
 
 
 def candidates(kernel: JudgedKernel, edits: PtxEdits) -> list[KernelChange]:
@@ -74,22 +79,23 @@ def candidates(kernel: JudgedKernel, edits: PtxEdits) -> list[KernelChange]:
 
 def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, partly: set[int]) -> Iterator[PtxEdits]:
     """The changes that one finding asks for. `partly`: the instructions that only some lanes of a warp reach."""
-    for change in reworded(finding, kernel.entry):
+    for change in (*reworded(finding, kernel.entry), *waiting_more(finding, kernel.entry)):
         yield from _together([_replaced(edit, edits) for edit in change], edits)
     run = kernel.runs.get(id(finding))
     alone = {Where.SECOND: tuple(_Spot(side.instruction, after=False) for side in finding.sides)}
     places = _places(run, finding) if run is not None and len(finding.sides) > 1 else alone
     missing = lines(finding, kernel.entry, prod(kernel.launch.cluster))
     more = (*arrivals(kernel, finding), *inits(kernel, finding)) if finding.rule == HANG else ()
-    for group in (*waits(kernel, finding), *missing, *more):
+    turned = flips(finding, kernel.entry.body or ())
+    for group in (*waits(kernel, finding), *missing, *turned, *more):
         spots = [
             (_Spot(line.at, after=line.after),) if line.at is not None else places.get(line.where, ()) for line in group
         ]
         for chosen in product(*spots):
             new = [_put(line, spot, edits, partly) for line, spot in zip(group, chosen, strict=True)]
             yield from _together(new, edits)
-    for change in waiting_more(finding, kernel.entry):
-        yield from _together([_replaced(edit, edits) for edit in change], edits)
+    for move in moves(finding, kernel.entry):
+        yield from _together(_moved(move, edits), edits)
     if finding.rule == HANG:
         yield from _together([_put(LANES_MEET, spot, edits, partly) for spot in _waits_apart(kernel)], edits)
 
@@ -123,7 +129,7 @@ def _put(line: MissingLine, spot: _Spot, edits: PtxEdits, partly: set[int]) -> P
         words = words.replace("bar.", "barrier.", 1)
     at = original(edits, text.index(";", instruction.span.end) + 1 if spot.after else instruction.span.start)
     what = f"{words.rstrip(';')} {'after' if spot.after else 'before'} {instruction.opcode}{_version(words, text)}"
-    return PtxEdit(at, at, words, instruction.line, what, line.cost)
+    return PtxEdit(at, at, words, instruction.line, what, line.cost + (OTHER if spot.inside else 0.0))
 
 
 def _version(line: str, text: str) -> str:
@@ -134,6 +140,16 @@ def _version(line: str, text: str) -> str:
         return ""
     newest = max((since.version for since in spelling.requirements(0).values()), key=version_of)
     return f" (PTX {newest})" if version_of(newest) > version_of(own[1]) else ""
+
+
+def _moved(move: MovedInstruction, edits: PtxEdits) -> list[PtxEdit]:
+    """An instruction that goes from its place, and stands at another one."""
+    span, beside = move.instruction.span, move.beside.span
+    text, end = span.source.text, span.source.text.index(";", span.end) + 1
+    opcode, where = move.instruction.opcode, f"{'after' if move.after else 'before'} {move.beside.opcode}"
+    gone = PtxEdit(original(edits, span.start), original(edits, end), "", span.line, f"move {opcode} from here", 0.0)
+    at = original(edits, text.index(";", beside.end) + 1 if move.after else beside.start)
+    return [gone, PtxEdit(at, at, f"{span.text};", move.beside.line, f"{opcode} {where}", MOVE)]
 
 
 def _replaced(change: Reworded, edits: PtxEdits) -> PtxEdit:
@@ -172,20 +188,23 @@ def _places(run: RunJudge, finding: KernelFinding) -> dict[Where, tuple[_Spot, .
 
 def _meetings(run: RunJudge, first: PtxInstruction, second: PtxInstruction) -> Iterator[_Spot]:
     """Places beside the accesses, and at the branches that lead around them: before the branch, and at its target."""
-    yield from (_Spot(second, after=False), _Spot(first, after=True))
-    for access in (second, first):
-        around = []
-        for branch in run.body[: access.number]:
-            target = branch.operands[0] if branch.words[0] == "bra" else None
-            if (
-                branch.guard is not None
-                and isinstance(target, JumpTarget)
-                and access.number < target.at < len(run.body)
-            ):
-                around.append((branch, run.body[target.at]))
-        for branch, join in around[::-1][:MOST_AROUND]:
+    around = {access: _around(run, access) for access in (second, first)}
+    of_first, of_second = bool(around[first]), bool(around[second])
+    yield from (_Spot(second, after=False, inside=of_second), _Spot(first, after=True, inside=of_first))
+    for branches in around.values():
+        for branch, join in branches[::-1][:MOST_AROUND]:
             yield from (_Spot(branch, after=False), _Spot(join, after=False))
-    yield from (_Spot(first, after=False), _Spot(second, after=True))
+    yield from (_Spot(first, after=False, inside=of_first), _Spot(second, after=True, inside=of_second))
+
+
+def _around(run: RunJudge, access: PtxInstruction) -> list[tuple[PtxInstruction, PtxInstruction]]:
+    """The branches that lead around an access, each with the instruction where they lead to."""
+    guarded = ((branch, branch.operands[0]) for branch in run.body[: access.number] if branch.guard is not None)
+    return [
+        (branch, run.body[target.at])
+        for branch, target in guarded
+        if branch.words[0] == "bra" and isinstance(target, JumpTarget) and access.number < target.at < len(run.body)
+    ]
 
 
 def _next(run: RunJudge, number: int, *, ordering: bool) -> PtxInstruction | None:

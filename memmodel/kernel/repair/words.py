@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import permutations
 
 from memmodel.isa.lowered import lowered
-from memmodel.kernel.order.missing_order import MissingOrder
+from memmodel.kernel.order.missing_order import UNFINISHED, MissingOrder
 from memmodel.kernel.order.verdict import KernelFinding
+from memmodel.kernel.repair.lines import bytes_of
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import Imm, Operand, Register
 from memmodel.repair.costs import OTHER, PROXY_FENCE, SCOPE_COST, SEM_FACTOR, WAIT
@@ -38,7 +40,7 @@ def reworded(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[Rewor
     body = entry.body or ()
     named = [side.instruction for side in (*finding.way, *finding.sides)]
     reason = finding.reason
-    if reason == MissingOrder.RELAXED.value:
+    if reason in (MissingOrder.RELAXED.value, MissingOrder.GONE.value):
         yield from _stronger([side.instruction for side in finding.way])
     if reason in (MissingOrder.SCOPES.value, MissingOrder.RELAXED.value):
         yield from _wider([*named, *finding.mentioned])
@@ -48,17 +50,27 @@ def reworded(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[Rewor
                 yield (_opcode(instruction, instruction.words[:-1], PROXY_FENCE),)
     if not finding.way and len(finding.sides) < 2:
         yield from _counts(finding, body)
+    if finding.rule == "undefined-barrier" and len(finding.sides) > 1:
+        yield from _barrier_counts([side.instruction for side in finding.sides], body)
 
 
 def waiting_more(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[Reworded, ...]]:
-    """Waits for groups that leave fewer groups open, or also wait for their writes."""
+    """Waits for groups that leave fewer groups open, or also wait for their writes; more bytes, the other parity."""
     body = entry.body or ()
-    if finding.reason != MissingOrder.COMPLETION.value and finding.rule != "tensor-memory-hazard":
+    if finding.reason == MissingOrder.COUNT.value and finding.sides:
+        size = bytes_of(finding.sides[0].instruction) or ""
+        for instruction in body if size.isdigit() else ():
+            if instruction.words[0] == "mbarrier" and "expect_tx" in instruction.words:
+                yield from _numbers(instruction, body, lambda old: (old + int(size),))
+    if finding.reason == MissingOrder.PARITY.value:
+        yield from _other_parity(finding.mentioned)
+    if finding.reason not in UNFINISHED and finding.rule != "tensor-memory-hazard":
         return
     head = finding.sides[0].instruction.words[0]
-    for instruction in body:
+    for instruction in sorted(body, key=lambda instruction: instruction not in finding.mentioned):
         if instruction.words[0] == head and any(word in GROUPS for word in instruction.words):
-            yield from _numbers(instruction, body, lambda old: dict.fromkeys((old - 1, 0)), WAIT)
+            price = OTHER if instruction in finding.mentioned else 2 * OTHER
+            yield from _numbers(instruction, body, lambda old: dict.fromkeys((old - 1, 0)), price)
         if instruction.words[0] == head and "read" in instruction.words and "wait_group" in instruction.words:
             yield (_opcode(instruction, tuple(word for word in instruction.words if word != "read"), WAIT),)
 
@@ -117,7 +129,7 @@ def _wider(named: list[PtxInstruction]) -> Iterator[tuple[Reworded, ...]]:
     """Every named instruction with a wider scope, each alone and all together."""
     for scope in SCOPES[1:]:
         changes = []
-        for instruction in dict.fromkeys(named):
+        for instruction in dict.fromkeys(it for it in named if it.words[:2] != ("barrier", "cluster")):
             old = next((word for word in instruction.words if word in SCOPES), None)
             cost = OTHER + SCOPE_COST[scope]
             if instruction.words[0] == "membar":
@@ -144,18 +156,39 @@ def _wider(named: list[PtxInstruction]) -> Iterator[tuple[Reworded, ...]]:
             yield tuple(changes)
 
 
+def _barrier_counts(met: list[PtxInstruction], body: tuple[PtxInstruction, ...]) -> Iterator[tuple[Reworded, ...]]:
+    """The count of one instruction at a barrier for another one."""
+    for instruction, other in permutations(met, 2):
+        count = _number(other.operands[-1], body) if other.operands else None
+        if count is not None:
+            yield from _numbers(instruction, body, lambda old, count=count: (count,))  # type: ignore[misc]
+
+
 def _counts(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterator[tuple[Reworded, ...]]:
     """Other numbers of arrivals and bytes for a finding about a hang, by what the message says is missing."""
-    steps = {1, *(int(number) for number in re.findall(r"\b\d+\b", finding.message))}
+    counts = {int(number) for number in re.findall(r"\b\d+\b(?! bytes)", finding.message)}
+    sizes = {int(number) for number in re.findall(r"\b(\d+) bytes", finding.message)}
     for instruction in body:
         if instruction.words[0] == "mbarrier" and instruction.kind in COUNTED:
+            steps = sizes if "expect_tx" in instruction.words else counts
             yield from _numbers(
-                instruction, body, lambda old: sorted({old + sign * step for step in steps for sign in (-1, 1)})
+                instruction,
+                body,
+                lambda old, steps=steps: sorted({old + sign * step for step in {1, *steps} for sign in (-1, 1)}),  # type: ignore[misc]
             )
+    met = re.search(r"(\d+) of (\d+) threads have arrived at barrier", finding.message)
+    arrived = () if met is None else (int(met[1]),)
+    for instruction in (side.instruction for side in finding.sides) if arrived else ():
+        yield from _numbers(instruction, body, lambda old: arrived)
     lacking = re.search(r"lacks (\d+) of (\d+) arrivals", finding.message)
     if lacking is None or lacking[1] != lacking[2] or "bytes" in finding.message:
         return  # a test that asks for the phase before would hide that this one never ends
-    for instruction in (side.instruction for side in finding.sides):
+    yield from _other_parity(side.instruction for side in finding.sides)
+
+
+def _other_parity(tests: Iterable[PtxInstruction]) -> Iterator[tuple[Reworded, ...]]:
+    """Tests of mbarrier objects for the other parity, where the text says which one."""
+    for instruction in tests:
         if instruction.words[0] == "mbarrier" and instruction.kind in TESTS and "parity" in instruction.words:
             operand = instruction.operands[2] if len(instruction.operands) > 2 else None
             if isinstance(operand, Imm):

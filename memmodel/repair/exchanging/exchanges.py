@@ -14,11 +14,19 @@ from dataclasses import replace
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction, LitmusTest, Thread
 from memmodel.program.lowered import LoweredTest
+from memmodel.program.ops import Write
 from memmodel.ptx.operands import Imm
 from memmodel.repair.costs import OTHER, WAIT
-from memmodel.repair.edits import Edit, place
-from memmodel.repair.insertion.arrivals import count_of
+from memmodel.repair.edits import Edit, place, whole
+from memmodel.repair.insertion.arrivals import count_of, one_more
+from memmodel.repair.insertion.gaps import gaps
 from memmodel.repair.insertion.lines import commit
+
+WARP = 32
+"""The threads that a thread of a test stands for."""
+
+BEHIND = 8
+"""The turn of an arrival among what is put at one place: after fences and waits."""
 
 ALIKE = ("alike",)
 """The end of the group of a change that is made to all like instructions."""
@@ -39,8 +47,9 @@ def exchanges(lowered: LoweredTest) -> list[Edit]:
             at = (number, index, "name")
             edits += _arrive_by_commit(lowered, number, item, at)
             edits += _arrive_and_expect(thread, item, at)
+            edits += _arrive_without_bytes(lowered, number, item, at)
             edits += _multicast(test, thread, item, at)
-    return [*edits, *_all_multicast(lowered)]
+    return [*edits, *_all_multicast(lowered), *_counted_barriers(lowered)]
 
 
 def barrier_of(item: Instruction) -> tuple[int, int] | None:
@@ -152,6 +161,53 @@ def _arrive_and_expect(thread: Thread, item: Instruction, at: tuple[object, ...]
         yield _word(thread, item, f"mbarrier.arrive.expect_tx{sem}{words}.b64 {sink}{operands}", OTHER, at)
 
 
+def _arrive_without_bytes(
+    lowered: LoweredTest, number: int, item: Instruction, at: tuple[int, int, str]
+) -> Iterator[Edit]:
+    """An arrival that expects no bytes; where it stands, also with a count of one more, or behind the stores that
+    follow."""
+    named = re.search(r"\[\s*([A-Za-z_$][\w$]*)", item.span.text)
+    if not item.mnemonic.startswith("mbarrier.arrive") or "expect_tx" not in item.mnemonic or named is None:
+        return
+    operands = item.span.text[item.mnemonic_span.end - item.span.start :].rpartition(",")[0]
+    text = f"{item.mnemonic.replace('.expect_tx', '', 1)}{operands}"
+    edit, more = _word(lowered.test.threads[number], item, text, OTHER, at), one_more(lowered, named[1])
+    if more is not None:
+        yield replace(edit, what=f"{edit.what} with {more.what}", cost=edit.cost + OTHER, more=(more,))
+    if any("complete_tx" in it.mnemonic for thread in lowered.test.threads for it in instructions(thread)):
+        return  # the bytes may have to come
+    yield edit
+    later = [gap for gap in gaps(lowered, number) if gap.index > at[1] + 1]
+    behind = next((gap for gap in later if not (gap.ahead and isinstance(gap.ahead[0], Write))), None)
+    stores = lowered.programs[number].ops(at[1] + 1)
+    if behind is not None and any(isinstance(op, Write) for op in stores):
+        put = behind.insertion(f"{text};", text, 0.0, BEHIND)
+        what = f"{edit.what} {behind.where} (line {behind.item.span.line})"
+        yield replace(edit, start=whole(item)[0], end=whole(item)[1], text="", what=what, cost=2 * OTHER, more=(put,))
+
+
+def _counted_barriers(lowered: LoweredTest) -> Iterator[Edit]:
+    """A barrier of all threads of a CTA as one of those that come to it, where others do not."""
+    uses: dict[tuple[object, int], dict[int, list[Edit]]] = {}
+    places = [thread.place.cta_id for thread in lowered.test.threads]
+    for number, thread in enumerate(lowered.test.threads):
+        for index, item in enumerate(instructions(thread)):
+            barrier = barrier_of(item)
+            numbers = [operand for operand in item.operands if isinstance(operand, Imm)]
+            if barrier is None or "sync" not in item.parts or len(numbers) != 1:
+                continue
+            edit = Edit(item.span.end, item.span.end, "", "", OTHER, (number, index, "number", 1))
+            uses.setdefault((places[number], barrier[1]), {}).setdefault(number, []).append(edit)
+    for (cta, barrier_number), threads in uses.items():
+        if 1 < len(threads) < places.count(cta):  # type: ignore[arg-type]
+            count = WARP * len(threads)
+            first, *more = [replace(edit, text=f", {count}") for edits in threads.values() for edit in edits]
+            names = ", ".join(lowered.test.threads[number].name for number in threads)
+            what = f"{names}: a count of {count} at barrier {barrier_number}"
+            cost = OTHER * (1 + len(more))
+            yield replace(first, what=what, cost=cost, group=(*first.group[:3], *ALIKE), more=tuple(more))
+
+
 def _multicast(test: LitmusTest, thread: Thread, item: Instruction, at: tuple[object, ...]) -> Iterator[Edit]:
     """A commit that signals every CTA of the cluster."""
     ctas = {member.place.cta for member in test.threads if member.place.cluster_id == thread.place.cluster_id}
@@ -159,6 +215,20 @@ def _multicast(test: LitmusTest, thread: Thread, item: Instruction, at: tuple[ob
         mnemonic = item.mnemonic.replace(".b64", ".multicast::cluster.b64")
         operands = item.span.text[item.mnemonic_span.end - item.span.start :]
         yield _word(thread, item, f"{mnemonic}{operands}, {(1 << len(ctas)) - 1}", OTHER, at)
+
+
+def invalidated(lowered: LoweredTest) -> Iterator[Edit]:
+    """mbarrier.inval in front of an init of an object that the thread has initialised before."""
+    for number in range(len(lowered.programs)):
+        before: set[str] = set()
+        for gap in gaps(lowered, number):
+            named = re.search(r"\[[^\]]*\]", gap.item.span.text)
+            if gap.last or named is None or not gap.item.mnemonic.startswith(("mbarrier.init", "mbarrier.inval")):
+                continue
+            if "init" in gap.item.mnemonic and named[0] in before:
+                line = f"mbarrier.inval.shared::cta.b64 {named[0]};"
+                yield gap.insertion(line, line, OTHER, 0)
+            before = before - {named[0]} if "inval" in gap.item.mnemonic else before | {named[0]}
 
 
 def _all_multicast(lowered: LoweredTest) -> Iterator[Edit]:

@@ -1,4 +1,5 @@
-"""Another mbarrier object in an instruction: one that a thread waits for in vain, or for which it never waits.
+"""Another mbarrier object in an instruction: one that a thread waits for in vain, or for which it never waits; the
+object of another CTA in place of one's own, for which nobody waits.
 
 In: a lowered test, executions of it that hang. Out: changes.
 """
@@ -7,17 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from memmodel.concrete.records import ObjectRecord
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction
 from memmodel.program.lowered import LoweredTest
-from memmodel.repair.costs import OTHER
+from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR
 from memmodel.repair.edits import Edit, place
+from memmodel.repair.insertion.arrivals import one_more
 from memmodel.repair.judge import TextCounterexample
 from memmodel.why.story import execution_of
 
 SIGNALS = re.compile(r"mbarrier\.(arrive|expect_tx|complete_tx)|tcgen05\.commit|complete_tx::bytes")
+PLAIN = re.compile(r"mbarrier\.arrive(\.release)?(\.cta)?(\.shared(::cta)?)?\.b64")
+"""An arrival that expects no bytes, on an object of the own CTA."""
+
+REMOTE = "mbarrier.arrive.release.cluster.shared::cluster.b64"
 OBJECT = re.compile(r"\[\s*([A-Za-z_$][\w$]*)(?:\s*\+\s*(\d+))?(\s*@\s*\w+)?\s*\]")
 """A variable, how many bytes on, and whose CTA's instance."""
 
@@ -40,6 +47,31 @@ def other_objects(lowered: LoweredTest, hangs: Iterable[TextCounterexample]) -> 
                 what = f"{place(lowered.test.threads[number], item)}: {match[0]} -> {text} in {item.mnemonic}"
                 start = item.span.start + match.start()
                 yield Edit(start, start + len(match[0]), text, what, OTHER, (number, index, "name"))
+
+
+def in_other_ctas(lowered: LoweredTest) -> Iterator[Edit]:
+    """Arrivals on the object of another CTA, for which a thread of that CTA waits, and for its own none of the own CTA;
+    with the count that the object has, or one more."""
+    uses, threads = _uses(lowered), lowered.test.threads
+    waits = {
+        (_name(match), threads[number].place.cta_id) for number, _, item, match in uses if "_wait" in item.mnemonic
+    }
+    for number, index, item, match in uses:
+        home, (name, offset) = threads[number].place, _name(match)
+        if not PLAIN.fullmatch(item.mnemonic) or match[3] or (_name(match), home.cta_id) in waits:
+            continue
+        ctas = {other.place.cta: None for other in threads if other.place.cluster_id == home.cluster_id}
+        for cta in ctas:
+            if (_name(match), (home.gpu, home.cluster_id, cta)) not in waits:
+                continue
+            object_there = f"[{name}@cta{cta}{f'+{offset}' if offset else ''}]"
+            text = f"{REMOTE} _, {object_there}"
+            what = f"{place(threads[number], item)}: {item.span.text} -> {text}"
+            price, more = OTHER + SCOPE_COST["cluster"] * SEM_FACTOR["release"], one_more(lowered, name)
+            change = Edit(item.span.start, item.span.end, text, what, price, (number, index, "name"))
+            yield change
+            if more is not None:
+                yield replace(change, what=f"{what} with {more.what}", cost=price + OTHER, more=(more,))
 
 
 def _uses(lowered: LoweredTest) -> list[tuple[int, int, Instruction, re.Match[str]]]:

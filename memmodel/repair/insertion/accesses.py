@@ -59,7 +59,7 @@ def _moves(lowered: LoweredTest, number: int, thread: Thread, index: int) -> Ite
         if not all(_passes(items[index], items[at], spins=at in spins) for at in over):
             continue
         if any(SYNCHRONIZES.search(items[at].mnemonic) for at in over):
-            yield moved(thread, items[index], index, gap, MOVED_ACCESS)
+            yield moved(thread, (items[index],), index, gap, MOVED_ACCESS)
 
 
 def _closed(items: list[Instruction], over: range, labels: set[str]) -> bool:

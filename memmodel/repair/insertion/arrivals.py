@@ -39,7 +39,7 @@ def arrivals(lowered: LoweredTest) -> list[Edit]:
     """Arrivals on the objects of a test, and at its barriers."""
     edits: list[Edit] = []
     counts = {
-        variable.name: _one_more(lowered, variable.name) for variable in lowered.test.variables if variable.length == 1
+        variable.name: one_more(lowered, variable.name) for variable in lowered.test.variables if variable.length == 1
     }
     expected = _expected(lowered, [name for name, more in counts.items() if more is not None])
     for number, thread in enumerate(lowered.test.threads):
@@ -149,7 +149,7 @@ def count_of(lowered: LoweredTest, name: str) -> tuple[int, int, int] | None:
     return None
 
 
-def _one_more(lowered: LoweredTest, name: str) -> Edit | None:
+def one_more(lowered: LoweredTest, name: str) -> Edit | None:
     """The arrive count of an object, larger by one."""
     count = count_of(lowered, name)
     if count is None:

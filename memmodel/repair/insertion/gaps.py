@@ -6,7 +6,7 @@ waits. What order it needs stands before the loop or after it, and in the loop i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memmodel.concrete.loops import find_loops
@@ -75,8 +75,10 @@ class Opening:
         return (self.start if self.label else begin), f"{block}\n"
 
 
-def gaps(lowered: LoweredTest, number: int) -> list[Opening]:
-    """Before every instruction that does more than compute, and after the last of them."""
+def gaps(lowered: LoweredTest, number: int, *, branches: bool = False) -> list[Opening]:
+    """Before every instruction that does more than compute, and after the last of them. `branches`: also before each
+    branch that may skip instructions.
+    """
     thread, program = lowered.test.threads[number], lowered.programs[number]
     source = lowered.test.source
     inside, heads, rounds = _loops(program)
@@ -84,7 +86,8 @@ def gaps(lowered: LoweredTest, number: int) -> list[Opening]:
     labels = _labels(thread)
     openings: list[Opening] = []
     for index, item in enumerate(items):
-        if not visible(lowered, number, index):
+        skips = branches and item.guard is not None and item.parts[0] == "bra" and index not in inside
+        if not visible(lowered, number, index) and not skips:
             continue
         start, label = item.span.start, False
         if index in inside:
@@ -105,14 +108,20 @@ def gaps(lowered: LoweredTest, number: int) -> list[Opening]:
     return openings
 
 
-def moved(thread: Thread, item: Instruction, index: int, gap: Opening, cost: float) -> Edit:
-    """The change that moves instruction `index` of a thread to a gap."""
-    start, end = whole(item)
-    line = item.span.text + ";"
-    what = f"{place(thread, item)}: move {item.mnemonic} {gap.where} (line {gap.item.span.line})"
-    at, text = gap.put(line)
-    put = Edit(at, at, text, what, 0.0, (gap.thread, gap.index, f"moved {line}"), adds=1)
-    return Edit(start, end, "", what, cost, (gap.thread, index, "move"), adds=-1, more=(put,))
+def moved(thread: Thread, items: Sequence[Instruction], index: int, gap: Opening, cost: float, rank: int = 0) -> Edit:
+    """The change that moves instructions of a thread, the last of which is number `index`, to a gap. `rank`: the turn
+    of what is moved among what is put there."""
+    *others, last = items
+    text = "\n".join(f"{item.span.text};" for item in items)
+    words = " and ".join(item.mnemonic for item in items)
+    what = f"{place(thread, last)}: move {words} {gap.where} (line {gap.item.span.line})"
+    at, new = gap.put(text)
+    put = Edit(at, at, new, what, 0.0, (gap.thread, gap.index, f"moved {text}"), adds=len(items), rank=rank)
+    gone = [
+        Edit(*whole(item), "", what, 0.0, (gap.thread, index - number, "move"), adds=-1)
+        for number, item in enumerate(reversed(others), 1)
+    ]
+    return Edit(*whole(last), "", what, cost * len(items), (gap.thread, index, "move"), adds=-1, more=(put, *gone))
 
 
 def waiting(lowered: LoweredTest, number: int) -> set[int]:

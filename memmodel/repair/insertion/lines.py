@@ -69,6 +69,7 @@ class Lines:
         self.widths = widths([thread.place for thread in test.threads])
         self.clusters = "cluster" in self.widths
         self.proxies = _proxies(lowered)
+        self.halves = self.clusters or "fence.proxy.async::generic" in test.source.text
         self.spaces = {variable.space for variable in test.variables}
         self.alias = any(
             variable.multimem or (variable.alias_of is not None and variable.proxy is not Proxy.FABRIC)
@@ -101,7 +102,12 @@ class Lines:
             yield from self._proxy(past[-1:] + ahead[:1])
             yield from self._restricted()
             if any(isinstance(op, OnObject) and op.label.action is Action.INIT for op in past):
-                yield Addition("fence.mbarrier_init.release.cluster;", "fence.mbarrier_init", SCOPE_COST["cta"], 4)
+                yield Addition(
+                    "fence.mbarrier_init.release.cluster;",
+                    "fence.mbarrier_init",
+                    OTHER + SCOPE_COST["cta"] * SEM_FACTOR["release"],
+                    4,
+                )
         if past or ahead:
             yield from self._maps(past, ahead)
             yield from self._tcgen05(past, ahead)
@@ -142,7 +148,7 @@ class Lines:
                 yield Addition("fence.proxy.async;", "fence.proxy.async", PROXY_FENCE, 4, names)
             for name in names:
                 yield Addition(f"{name};", name, PROXY_FENCE_OF_ONE_SPACE, 4)
-            for sem, text in RESTRICTED.items() if self.clusters and self._has(Space.SHARED) else ():
+            for sem, text in RESTRICTED.items() if self.halves and self._has(Space.SHARED) else ():
                 half = text.replace("fence.", "fence.proxy.async::generic.", 1)
                 yield Addition(f"{half};", half, half_of_proxy_fence(sem), 4)
                 if self.exact and sem == "release":
@@ -270,10 +276,20 @@ def _groups(past: list[Op], ahead: list[Op], *, of_reads: bool) -> Iterator[Addi
             if wait:
                 yield Addition(f"{wait};", wait, WAIT, 0, (reads,) if reads else ())
             continue
-        if wait:
+        if wait and not _commits_next(ahead[:1], track):
             yield Addition(f"{commit};\n{wait};", f"{commit} and {wait}", WAIT + OTHER, 0)
-        if any(isinstance(op, WaitForGroups) and op.track is track for op in ahead):
+        if any(isinstance(op, WaitForGroups) and op.track is track for op in ahead) and not _commits_next(ahead, track):
             yield Addition(f"{commit};", commit, OTHER, 0)
+
+
+def _commits_next(ahead: list[Op], track: Track) -> bool:
+    """True if what comes next for groups of a kind commits one: with another commit before it, that one is empty."""
+    for op in ahead:
+        if isinstance(op, CommitGroup | WaitForGroups) and op.track is track:
+            return isinstance(op, CommitGroup)
+        if isinstance(op, IssueAsync) and _tracked(op, track):
+            return False
+    return False
 
 
 _SINGLE = (

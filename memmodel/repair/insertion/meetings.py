@@ -110,6 +110,10 @@ def _between(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Ite
         return
     for gap in dict.fromkeys((begin, after[-1])):  # soon, or once the thread has done all that others wait for
         yield _meeting((gap, end), line, price)
+    around = [gap for gap in gaps(lowered, to_place[0], branches=True) if gap.item.parts[0] == "bra"]
+    earlier = [gap for gap in around if gap.index <= to_place[1] and not gap.last]
+    if earlier:  # where the thread comes whether it takes the branch or not
+        yield _meeting((begin, earlier[-1]), line, price)
 
 
 def barriers_between(lowered: LoweredTest, pairs: Iterable[tuple[tuple[int, int], tuple[int, int]]]) -> list[Edit]:

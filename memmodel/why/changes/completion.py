@@ -11,6 +11,9 @@ from memmodel.why.alter import Alteration, Inserted
 from memmodel.why.changes.situation import Change, Situation
 from memmodel.why.records import Reason
 
+LAST = 4
+"""The tier of what is tried only where nothing else is enough."""
+
 
 def of_waits(asked: Situation) -> Iterator[Change]:
     """Waits for the end of asynchronous accesses, where what comes later could need them."""
@@ -39,7 +42,25 @@ def of_waits(asked: Situation) -> Iterator[Change]:
                 yield Change(reason, Alteration((), (signal, wait), (*edges, meets, *ends)), event, place, "", 1, 4.0)
             else:
                 reason = Reason.TCGEN05_WAIT if own else Reason.NOT_WAITED
-                yield Change(reason, Alteration((), (wait,), edges), event, place, "", 1, 3.0)
+                tier = LAST if about_an_earlier_copy(asked, event) else 1
+                yield Change(reason, Alteration((), (wait,), edges), event, place, "", tier, 3.0)
+
+
+def about_an_earlier_copy(asked: Situation, event: int) -> bool:
+    """True if the other access is of another thread that has waited for the copy before this one to the same place, and
+    has not accessed the place since: it comes before this copy."""
+    cell, completes = asked.events[event].point.cell, asked.execution.relation("compl")
+    issue, mine = asked.flow.in_po(event), asked.events[event].point.thread
+    others = [n for n in range(asked.count) if asked.events[n].point.cell == cell and asked.flow.is_memory(n)]
+    before = [n for n in others if asked.flow.is_async(n) and asked.po[asked.flow.in_po(n)] >> issue & 1]
+    ends = [end for n in before if asked.events[n].point.thread == mine for end in bits(completes[n])]
+    for access in (n for n in asked.pair or () if n != event):
+        at = asked.flow.in_po(access)
+        own = [n for n in others if n != access and asked.po[asked.flow.in_po(n)] >> at & 1]
+        seen = any(asked.flow.leads(end, at) for end in ends) and asked.events[access].point.thread != mine
+        if seen and not any(asked.flow.leads(end, asked.flow.in_po(n)) for end in ends for n in own):
+            return True
+    return False
 
 
 def _later(asked: Situation, event: int) -> list[int]:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from itertools import product
 
-from memmodel.base.labels import Access, Across, Family, Fence, Mark, Marker, ProxyFence
+from memmodel.base.labels import Access, Across, Covers, Family, Fence, Mark, Marker, ProxyFence
 from memmodel.ptx.vocabulary import Proxy, Scope, Sem, Space
 from memmodel.why.changes.situation import Change, Situation, insertion
 from memmodel.why.records import Reason
+
+HALF = 1.5
+"""The price of the other half of a proxy fence that stands there by half: less than that of a whole one."""
+
+_COVERS = {Sem.RELEASE: Covers.OWN_SHARED, Sem.ACQUIRE: Covers.SHARED}
+"""The memory that each half of a proxy fence of the async proxy is about."""
 
 
 def of_fences(asked: Situation) -> Iterator[Change]:
@@ -23,6 +30,9 @@ def of_fences(asked: Situation) -> Iterator[Change]:
             for fence in _proxy_fences(asked, proxy, beside, after):
                 words = f"fence.proxy.{proxy.value if fence.across is None else f'{fence.across.value}.alias'}"
                 yield insertion(Reason.NO_PROXY_FENCE, beside, fence, words, after=after)
+        for fence in _other_halves(asked, proxies):
+            words = "fence.proxy.async::generic"
+            yield insertion(Reason.NO_PROXY_FENCE, beside, fence, words, after=after, cost=HALF)
         if len({cell for cell, _ in names}) < len(names):
             fence = ProxyFence(None)
             yield insertion(Reason.NO_ALIAS_FENCE, beside, fence, "fence.proxy.alias", after=after)
@@ -59,6 +69,15 @@ def _places(asked: Situation) -> list[tuple[int, bool]]:
                 if asked.sources >> event & 1 and asked.flow.thread(event) is not None:
                     places[asked.flow.in_po(event), True] = None
     return list(places)
+
+
+def _other_halves(asked: Situation, proxies: Collection[Proxy]) -> list[ProxyFence]:
+    """The other halves of the fences between the generic and the async proxy that the execution has by half."""
+    labels = [event.label for event in asked.events] if Proxy.ASYNC in proxies else []
+    halves = {n.half: n for n in labels if isinstance(n, ProxyFence) and n.proxy is Proxy.ASYNC and n.half is not None}
+    other = {Sem.RELEASE: Sem.ACQUIRE, Sem.ACQUIRE: Sem.RELEASE}
+    missing = [(other[half], fence) for half, fence in halves.items() if other[half] not in halves]
+    return [replace(fence, half=half, covers=_COVERS[half]) for half, fence in missing]
 
 
 def _proxy_fences(asked: Situation, proxy: Proxy, beside: int, after: bool) -> Iterator[ProxyFence]:

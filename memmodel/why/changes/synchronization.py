@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from memmodel.base.labels import Action, Barrier, Domain, Fence, GroupWait, Half, Mark, Mbarrier, ProxyFence
+from memmodel.base.labels import Action, Barrier, Domain, Fence, GroupWait, Half, Mark, Marker, Mbarrier, ProxyFence
 from memmodel.base.rows import bits, pairs_of
 from memmodel.why.alter import Alteration, Inserted
-from memmodel.why.changes.situation import Change, Situation
+from memmodel.why.changes.completion import LAST, about_an_earlier_copy
+from memmodel.why.changes.situation import Change, Situation, insertion
 from memmodel.why.records import Reason
 
 FENCES = (Fence, ProxyFence, Mark, GroupWait)
@@ -19,8 +21,9 @@ _FIRST = 8
 
 def of_synchronization(asked: Situation) -> Iterator[Change]:
     """Synchronization where there is none."""
-    pairs = [asked.pair, asked.pair[::-1]] if asked.pair is not None else [*_overtaken(asked), *_early(asked)]
     about = asked.sources
+    early = [(read, write) for read, write in _early(asked) if not about or about >> read & 1]
+    pairs = [asked.pair, asked.pair[::-1]] if asked.pair is not None else [*_overtaken(asked), *early]
     concerned = {(a, b) for a, b in pairs if about >> a & 1 or about >> b & 1 or _tells_nobody(asked, a)}
     pairs.sort(key=lambda pair: (_uses_what_ended(asked, *pair), asked.flow.leads(*pair[::-1]), pair not in concerned))
     for number, (a, b) in enumerate(pairs):
@@ -30,7 +33,13 @@ def of_synchronization(asked: Situation) -> Iterator[Change]:
             continue
         if asked.flow.surely_leads(b, a):
             continue  # the order that there is goes the other way
-        yield _meeting(asked, a, b, 10.0 + number / 100)
+        if asked.in_tensor_memory(a):  # dearer than the hand-over, in front of which it stands
+            last, words = asked.last_of(FENCES, start), Marker.BEFORE.value
+            mark = Mark(Marker.BEFORE)
+            yield insertion(Reason.TCGEN05_FENCE, last, mark, words, after=True, tier=3, cost=11.0 + number / 100)
+        meeting = _meeting(asked, a, b, 10.0 + number / 100)
+        backward = asked.flow.is_async(a) and about_an_earlier_copy(asked, a)  # the other one is meant
+        yield replace(meeting, tier=LAST) if backward else meeting
         if number < _FIRST:
             yield from _passed_on(asked, a, b, 9.0 + number / 100)
 

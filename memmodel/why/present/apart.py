@@ -27,6 +27,10 @@ Thing = tuple[Any, ...]
 """An object, a barrier, or the bytes of a location, each with its instance, its first byte and its end."""
 
 
+NAME = "name"
+"""What two accesses of one location share that observe each other."""
+
+
 @dataclass(frozen=True, slots=True)
 class Apart:
     """The two events. `what`: what they would have to share. `overlap`: they share a part of it."""
@@ -43,6 +47,9 @@ def apart(execution: Execution, flow: Flow, first: int, second: int) -> Apart | 
         return None
     releases = list(_flags(execution, first, after=True))
     acquires = list(_flags(execution, second, after=False))
+    same = [(a, b) for a, kind, key in releases for b, its, other in acquires if (kind, key) == (its, other)]
+    if same and all(execution.events[a].point.name != execution.events[b].point.name for a, b in same):
+        return Apart(*same[0], NAME)
     for what in ("location", "mbarrier object", "barrier"):
         mine = [(event, key) for event, kind, key in releases if kind == what]
         its = [(event, key) for event, kind, key in acquires if kind == what]
@@ -135,6 +142,36 @@ def misplaced(execution: Execution, flow: Flow, first: int, second: int) -> Misp
     return beside[0] if len(beside) == 1 else None
 
 
+def siblings_seen(execution: Execution, first: int, second: int) -> tuple[tuple[int, int], ...]:
+    """Parts of one instruction, of which one is an access of the two and another one the flag that tells of it: the
+    first access and what the other thread reads of its instruction, the second access and what its thread reads."""
+    reads_from, po = execution.relation("rf"), execution.relation("po")
+    parts, others = _parts(execution, first), _parts(execution, second)
+    after = po[first] | sum(1 << part for part in parts)
+    before = [n for n, row in enumerate(po) if row >> second & 1] + others
+    seen = [(flag, read) for read in before for flag in bits(after) if reads_from[flag] >> read & 1]
+    told = next((flag for flag, _ in seen if flag in parts), None)
+    reads = next((read for _, read in seen if read in others), None)
+    return tuple((access, part) for access, part in ((first, told), (second, reads)) if part is not None)
+
+
+def _parts(execution: Execution, event: int) -> list[int]:
+    """The other accesses of the instruction of an access, as to the elements of a vector; none of an atomic one."""
+    record, own = execution.frame.record_of(execution.events[event]), execution.events[event].point
+    if not isinstance(record, AccessRecord) or own.issue is not None:
+        return []
+    return [
+        number
+        for number, other in enumerate(execution.events)
+        if other.point.thread == own.thread
+        and isinstance(label := other.label, Access)
+        and not label.rmw
+        and other.point.operation != own.operation
+        and isinstance(mine := execution.frame.record_of(other), AccessRecord)
+        and mine.instruction == record.instruction
+    ]
+
+
 def arrives_only(execution: Execution, first: int, second: int) -> int | None:
     """The arrive at a barrier of the CTA by the thread of the second access, before it and without a wait, where that
     of the first comes to the barrier after its access; None without one."""
@@ -144,6 +181,17 @@ def arrives_only(execution: Execution, first: int, second: int) -> int | None:
     mine = [(n, record) for n in before if (record := _at_barrier(execution, n)) is not None]
     waits = [record.barrier for _, record in mine if record.half is Half.WAIT]
     return next((n for n, record in mine if record.barrier in after and record.barrier not in waits), None)
+
+
+def two_generations(execution: Execution, first: int, second: int) -> tuple[int, int] | None:
+    """An arrival after the first access and a wait before the second one at one barrier of the CTA, of generations that
+    other threads complete; None where two threads meet."""
+    po, meets = execution.relation("po"), execution.relation("syncbar")
+    records = {n: record for n in range(len(po)) if (record := _at_barrier(execution, n)) is not None}
+    arrivals = [(n, it.barrier) for n, it in records.items() if po[first] >> n & 1 and it.half is Half.ARRIVE]
+    waits = [(n, it.barrier) for n, it in records.items() if po[n] >> second & 1 and it.half is Half.WAIT]
+    same = [(a, b) for a, barrier in arrivals for b, other in waits if barrier == other]
+    return same[0] if len(same) == 1 and not meets[same[0][0]] >> same[0][1] & 1 else None
 
 
 def _at_barrier(execution: Execution, number: int) -> BarrierRecord | None:
@@ -259,7 +307,9 @@ def _thing(execution: Execution, number: int, *, after: bool) -> tuple[str, Thin
     label, record = execution.events[number].label, execution.frame.record_of(execution.events[number])
     match label, record:
         case Access(side=side), AccessRecord(footprint=footprint) if side is (Side.WRITE if after else Side.READ):
-            return "location", tuple((extent.instance, extent.first, extent.end) for extent in footprint.extents)
+            cell = execution.events[number].point.cell
+            mine = (it for it in footprint.extents if cell is None or it.instance == cell.instance)
+            return "location", tuple((extent.instance, extent.first, extent.end) for extent in mine)
         case Mbarrier(action=action), ObjectRecord(object=cell) if action is (Action.ARRIVE if after else Action.TEST):
             return "mbarrier object", (cell,)
         case Barrier(half=half, domain=Domain.CTA), BarrierRecord(barrier=barrier):

@@ -1,0 +1,1 @@
+"""What an execution has between two accesses that does not order them."""

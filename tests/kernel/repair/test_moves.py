@@ -1,0 +1,181 @@
+"""`memmodel kernel --fix` moves what stands on the wrong side of an access, and changes the number that is wrong."""
+
+from pathlib import Path
+
+from helpers.kernel.samples import kernel_text, launch
+from helpers.patience import PATIENCE
+
+from memmodel import fix_kernel
+from memmodel.kernel.question.requests import LaunchWords
+from memmodel.kernel.repair.search import KernelRepairs
+
+HANDED_BACK = """
+setp.ge.u32 %p2, %r0, 32;
+xor.b32 %r5, %r3, 128;
+@%p2 bra READER;
+bar.sync 1, 64;
+st.shared.u32 [%r3], %r0;
+bra DONE;
+READER:
+bar.arrive 1, 64;
+add.u32 %r5, %r5, 0;
+ld.shared.u32 %r6, [%r5];
+DONE:
+"""
+
+TWO_GROUPS = """
+mul.wide.u32 %d1, %r0, 4;
+add.s64 %d2, %d0, %d1;
+cp.async.ca.shared.global [%r3], [%d2], 4;
+cp.async.commit_group;
+cp.async.ca.shared.global [%r3+256], [%d2], 4;
+cp.async.commit_group;
+cp.async.wait_group 1;
+bar.sync 0;
+cp.async.wait_group 1;
+bar.sync 0;
+xor.b32 %r5, %r3, 128;
+ld.shared.u32 %r6, [%r5+256];
+"""
+
+BRANCH = """
+setp.ge.u32 %p2, %r0, 32;
+xor.b32 %r5, %r3, 128;
+@%p2 bra JOIN;
+st.shared.u32 [%r3], %r0;
+JOIN:
+add.u32 %r7, %r0, 1;
+ld.shared.u32 %r6, [%r5];
+"""
+
+
+def repairs_of(tmp_path: Path, body: str, most: int = 3) -> KernelRepairs:
+    path = tmp_path / "k.ptx"
+    path.write_text(kernel_text(body))
+    return fix_kernel(path, launch(), seconds=PATIENCE, most=most)
+
+
+def test_an_arrival_moves_behind_the_access(tmp_path: Path) -> None:
+    (repair,) = repairs_of(tmp_path, HANDED_BACK, most=1).repairs
+    assert [edit.what for edit in repair.edits] == ["move bar.arrive from here", "bar.arrive after ld.shared.u32"]
+    changed = [line for line in repair.diff.splitlines() if line[:1] in "+-" and line[1:2] not in "+-"]
+    assert changed == ["-bar.arrive 1, 64;", "+bar.arrive 1, 64;"]
+
+
+def test_the_last_wait_before_the_access_leaves_too_many_groups(tmp_path: Path) -> None:
+    """No other repair commits a group that is empty, and none is listed twice."""
+    found = repairs_of(tmp_path, TWO_GROUPS)
+    (first, *others) = found.repairs
+    assert [edit.what for edit in first.edits] == ["1 becomes 0"]
+    assert f"at line {first.edits[0].line} does not wait" in found.base.serious[0].missing
+    assert not any("commit_group" in edit.what for repair in others for edit in repair.edits)
+    assert len({repair.diff for repair in found.repairs}) == len(found.repairs)
+
+
+def test_a_barrier_stands_where_all_threads_come(tmp_path: Path) -> None:
+    first = repairs_of(tmp_path, BRANCH).repairs[0]
+    assert [edit.what for edit in first.edits] == ["bar.sync 0 before add.u32"]
+
+
+HALF_EXPECTED = """
+@!%p0 bra READY;
+mbarrier.init.shared::cta.b64 [%r4], 1;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 128;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%d0], 128, [%r4];
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2+128], [%d0+128], 128, [%r4];
+READY:
+bar.sync 0;
+W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;
+@!%p2 bra W;
+ld.shared.u32 %r6, [%r3];
+"""
+
+COUNTS_DIFFER = """
+setp.ge.u32 %p2, %r0, 32;
+@%p2 bra READER;
+st.shared.u32 [%r3], %r0;
+bar.arrive 1, 64;
+bra DONE;
+READER:
+bar.sync 1, 96;
+DONE:
+"""
+
+
+def test_a_phase_that_ends_without_a_copy_expects_more_bytes(tmp_path: Path) -> None:
+    found = repairs_of(tmp_path, HALF_EXPECTED, most=1)
+    assert "is over without the first access" in found.base.serious[0].missing
+    assert [edit.what for edit in found.repairs[0].edits] == ["128 becomes 256"]
+
+
+def test_counts_at_one_barrier_are_made_equal(tmp_path: Path) -> None:
+    found = repairs_of(tmp_path, COUNTS_DIFFER, most=1)
+    assert any("ask for different counts" in finding.missing for finding in found.base.serious)
+    assert [edit.what for edit in found.repairs[0].edits] == ["96 becomes 64"]
+
+
+EVERY_LANE = """
+@!%p0 bra READY;
+mbarrier.init.shared::cta.b64 [%r4], 1;
+READY:
+bar.sync 0;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 256;
+@!%p0 bra W;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%d0], 256, [%r4];
+W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;
+@!%p2 bra W;
+"""
+
+ROUNDS = """
+@!%p0 bra READY;
+mbarrier.init.shared::cta.b64 [%r4], 64;
+READY:
+bar.sync 0;
+mov.u32 %r9, 0;
+mov.u32 %r10, 0;
+LOOP:
+mbarrier.arrive.shared::cta.b64 _, [%r4];
+W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], %r10;
+@!%p2 bra W;
+add.u32 %r9, %r9, 1;
+setp.lt.u32 %p3, %r9, 3;
+@%p3 bra LOOP;
+"""
+
+
+def test_one_lane_expects_the_bytes_of_a_copy(tmp_path: Path) -> None:
+    (repair,) = repairs_of(tmp_path, EVERY_LANE, most=1).repairs
+    arrive, copy = "mbarrier.arrive.expect_tx.shared::cta.b64", "cp.async.bulk.shared::cluster.global"
+    assert [edit.what[:60] for edit in repair.edits] == [
+        f"move {arrive} from here"[:60],
+        f"{arrive} before {copy}"[:60],
+    ]
+
+
+def test_a_loop_takes_the_other_parity_in_its_next_round(tmp_path: Path) -> None:
+    (repair,) = repairs_of(tmp_path, ROUNDS, most=1).repairs
+    assert [edit.what for edit in repair.edits] == ["xor.b32 %r10, %r10, 1 before bra"]
+
+
+RELAXED_ARRIVAL = """
+mov.u32 %r5, %cluster_ctarank;
+xor.b32 %r6, %r5, 1;
+mapa.shared::cluster.u32 %r7, %r3, %r6;
+barrier.cluster.arrive.release.aligned;
+barrier.cluster.wait.acquire.aligned;
+st.shared::cluster.u32 [%r7], %r0;
+barrier.cluster.arrive.relaxed.aligned;
+barrier.cluster.wait.acquire.aligned;
+ld.shared.u32 %r8, [%r3];
+"""
+
+
+def test_an_arrival_at_the_cluster_barrier_releases(tmp_path: Path) -> None:
+    """It answers two findings at once: the race, and the end of the CTA."""
+    path = tmp_path / "k.ptx"
+    path.write_text(kernel_text(RELAXED_ARRIVAL))
+    words = LaunchWords(grid=(2, 1, 1), block=(32, 1, 1), cluster=(2, 1, 1), values={"0": "256"})
+    (repair,) = fix_kernel(path, words=words, seconds=PATIENCE, most=1).repairs
+    assert [edit.what for edit in repair.edits] == [
+        "barrier.cluster.arrive.relaxed.aligned becomes barrier.cluster.arrive.release.aligned"
+    ]
