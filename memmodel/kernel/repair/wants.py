@@ -94,6 +94,9 @@ def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, part
         for chosen in product(*spots):
             new = [_put(line, spot, edits, partly) for line, spot in zip(group, chosen, strict=True)]
             yield from _together(new, edits)
+        if run is not None and len(group) == 1 and group[0].where is Where.MEETING and group[0].at is None:
+            for head in _heads(run, finding):
+                yield from _together(_in_front_of_loop(*head, group[0], edits), edits)
     for move in moves(finding, kernel.entry):
         yield from _together(_moved(move, edits), edits)
     if finding.rule == HANG:
@@ -150,6 +153,37 @@ def _moved(move: MovedInstruction, edits: PtxEdits) -> list[PtxEdit]:
     gone = PtxEdit(original(edits, span.start), original(edits, end), "", span.line, f"move {opcode} from here", 0.0)
     at = original(edits, text.index(";", beside.end) + 1 if move.after else beside.start)
     return [gone, PtxEdit(at, at, f"{span.text};", move.beside.line, f"{opcode} {where}", MOVE)]
+
+
+def _heads(run: RunJudge, finding: KernelFinding) -> Iterator[tuple[PtxInstruction, PtxInstruction]]:
+    """The branches around the first access that lead to the head of a loop, each with that head: what stands behind its
+    label is done in every round."""
+    back = {
+        target.at
+        for it in run.body
+        if isinstance(target := (it.operands or (None,))[0], JumpTarget) and target.at <= it.number
+    }
+    for branch, join in _around(run, finding.sides[0].instruction):
+        if join.number in back:
+            yield branch, join
+
+
+def _in_front_of_loop(
+    branch: PtxInstruction, head: PtxInstruction, line: MissingLine, edits: PtxEdits
+) -> list[PtxEdit]:
+    """A line in front of a loop, and the branch that comes to it from elsewhere led there."""
+    target, text = branch.operands[0], head.span.source.text
+    assert isinstance(target, JumpTarget)
+    place = list(re.finditer(rf"(?<![\w$]){re.escape(target.name)}(?=\s*:)", text[: head.span.start]))
+    if not place:
+        return []
+    label, start = f"{target.name}_{branch.line}", place[-1].start()
+    led = branch.span.text.rpartition(target.name)
+    what = f"{line.text.rstrip(';')} before the loop at {target.name}"
+    return [
+        _replaced(Reworded(branch, f"{led[0]}{label}{led[2]}", f"bra to {label}", 0.0), edits),
+        PtxEdit(original(edits, start), original(edits, start), f"{label}: {line.text}", head.line, what, line.cost),
+    ]
 
 
 def _replaced(change: Reworded, edits: PtxEdits) -> PtxEdit:

@@ -179,3 +179,20 @@ def test_an_arrival_at_the_cluster_barrier_releases(tmp_path: Path) -> None:
     assert [edit.what for edit in repair.edits] == [
         "barrier.cluster.arrive.relaxed.aligned becomes barrier.cluster.arrive.release.aligned"
     ]
+
+
+LOOP_HEAD = """
+@!%p0 bra W;
+mbarrier.init.shared::cta.b64 [%r4], 1;
+mbarrier.arrive.shared::cta.b64 _, [%r4];
+W:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;
+@!%p2 bra W;
+"""
+
+
+def test_a_barrier_stands_in_front_of_a_loop_that_a_branch_leads_to(tmp_path: Path) -> None:
+    (repair,) = repairs_of(tmp_path, LOOP_HEAD, most=1).repairs
+    first, second = repair.edits
+    assert first.text.startswith("@!%p0 bra W_") and second.what == "bar.sync 0 before the loop at W"
+    assert f"+{first.text.rpartition(' ')[2]}: bar.sync 0;\n W:" in repair.diff
