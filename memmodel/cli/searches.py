@@ -52,6 +52,11 @@ by_option = click.option(
     show_default=True,
     help="How programs are found: all of them are listed and judged, or a solver is asked for a smallest one.",
 )
+no_idle_option = click.option(
+    "--no-idle",
+    is_flag=True,
+    help="With --by solving: leave out programs with an idle instruction, as listing does, in half of the time.",
+)
 searched_model_option = model_option(default=DEFAULT_MODEL, help="A model.")
 
 

@@ -413,6 +413,14 @@ def test_the_command(tmp_path: Path) -> None:
     same = CliRunner().invoke(app, ["diff", "ptx-9.4", "ptx-9.4", "--search", "2", "--by", "solving", "--jobs", "1"])
     assert same.exit_code == 0, same.output
     assert "no difference, up to 2 instructions" in same.output
+    assert "idle instructions too" in same.output
+
+
+def test_idle_instructions_are_left_out_if_asked() -> None:
+    verify = ["verify", "async-proxy-fencing", "--vocabulary", "ld.shared.weak,copy.out", "--size", "2", "--jobs", "1"]
+    result = CliRunner().invoke(app, [*verify, "--by", "solving", "--no-idle"])
+    assert result.exit_code == 0, result.output
+    assert "none idle" in result.output
 
 
 def test_time_that_runs_out_is_no_answer(tmp_path: Path) -> None:

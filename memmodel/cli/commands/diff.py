@@ -14,7 +14,7 @@ import click
 from memmodel.cli.commands.search import search_differences
 from memmodel.cli.exits import Exit, complain, guarded, say, worst, write_json
 from memmodel.cli.options import Judging, include_option, judging_options, no_cache_option
-from memmodel.cli.searches import Searching, by_option, searching_options, show_option
+from memmodel.cli.searches import Searching, by_option, no_idle_option, searching_options, show_option
 from memmodel.errors import InputError
 from memmodel.output import STANDARD_OUTPUT
 
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     help="With --search: write the fewest programs that show every change, as tests with the answers of both models.",
 )
 @by_option
+@no_idle_option
 @searching_options
 @show_option
 @guarded
@@ -69,6 +70,7 @@ def diff(
     search: int | None,
     regressions: str | None,
     by: str,
+    no_idle: bool,
     searching: Searching,
     show: int,
 ) -> Exit:
@@ -87,6 +89,7 @@ def diff(
             searching,
             outcomes=outcomes,
             by=by,
+            no_idle=no_idle,
             jobs=jobs or 0,
             seconds=judging.timeout,
             memory=judging.memory,

@@ -25,6 +25,7 @@ from memmodel.cli.searches import (
     exit_code,
     jobs_option,
     keep_results,
+    no_idle_option,
     reach,
     run_search,
     run_steps,
@@ -53,6 +54,7 @@ def search_differences(
     *,
     outcomes: bool = False,
     by: str = "listing",
+    no_idle: bool = False,
     jobs: int = 0,
     seconds: float | None = None,
     memory: str | None = None,
@@ -69,7 +71,7 @@ def search_differences(
         from memmodel.search.solving.task import SolvingTask
 
         name, old = (first, None) if isinstance(first, str) else (first.name, first)
-        task = SolvingTask(name, second, replace(words, idle=True), size, outcomes, old)
+        task = SolvingTask(name, second, replace(words, idle=not no_idle), size, outcomes, old)
     elif isinstance(first, str):
         task = DifferenceTask(first, second, words, size, outcomes)
     else:
@@ -182,6 +184,7 @@ def synth(
 @memory_option
 @click.option("--draw", metavar="SVG", help="Draw the first counterexample.")
 @by_option
+@no_idle_option
 @json_option
 @guarded
 def verify(
@@ -195,6 +198,7 @@ def verify(
     memory: str | None,
     draw: str | None,
     by: str,
+    no_idle: bool,
     json_out: str | None,
 ) -> Exit:
     """Look for a program that breaks a property of a model.
@@ -218,7 +222,7 @@ def verify(
     if by == "solving":
         from memmodel.search.solving.property import ask_for
 
-        tasks = [ask_for(name, model, replace(words, idle=True), most) for words in edit]
+        tasks = [ask_for(name, model, replace(words, idle=not no_idle), most) for words in edit]
     else:
         tasks = [PropertyTask(name, model, words, most) for words in edit]
     missing = checks_to_show(model_property, model)
