@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from helpers.mistakes import HALF_ALONE, INIT_AGAIN, PASSED_EARLY, TWO_PAIRS
 
 from memmodel import api
 from memmodel.engine import Options
@@ -13,22 +14,6 @@ from memmodel.repair.fix import fix
 
 MODELS = (api.load("ptx-9.4"),)
 
-HALF = """PTX half
-.global .align 16 .u32 g[4];
-.shared .align 16 .u32 s[4];
-.shared .align 8 .b64 empty = mbarrier(1);
-.shared .align 8 .b64 full = mbarrier(1);
-thread C @ cta 0 {
-    ld.shared.u32 %r, [s];
-    fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;
-    mbarrier.arrive.shared::cta.b64 _, [empty];
-}
-thread P @ cta 0 {
-W: mbarrier.try_wait.parity.shared::cta.b64 %p, [empty], 0; @!%p bra W;
-    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [full];
-}
-~exists race
-"""
 TWO_PENDING = """PTX pending
 .global .align 16 .u32 out[8];
 .shared .align 16 .u32 s[8];
@@ -94,25 +79,6 @@ thread R @ cta 1, cluster 0 { ld.shared::cta.u32 %r, [s]; mbarrier.arrive.shared
 ~exists (R:r == 1)
 """
 
-BACK = """PTX back
-.tensor .b32 acc[2];
-.shared .align 8 .b64 back = mbarrier(1);
-thread E @ cta 0 {
-    tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0}, [acc];
-    tcgen05.wait::ld.sync.aligned;
-    tcgen05.fence::before_thread_sync;
-    mbarrier.arrive.shared::cta.b64 _, [back];
-    tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r1}, [acc+1];
-    tcgen05.wait::ld.sync.aligned;
-}
-thread M @ cta 0 {
-W: mbarrier.try_wait.parity.shared::cta.b64 %p, [back], 0; @!%p bra W;
-    tcgen05.fence::after_thread_sync;
-    tcgen05.st.sync.aligned.32x32b.x2.b32 [acc], {%v, %v};
-    tcgen05.wait::st.sync.aligned;
-}
-~exists hazard
-"""
 ELECTED = """PTX elected
 .shared .align 8 .b64 empty;
 thread C @ cta 0 {
@@ -125,19 +91,6 @@ thread P @ cta 0 {
 W: mbarrier.try_wait.parity.shared::cta.b64 %p, [empty], 0; @!%p bra W;
 }
 ~exists hang
-"""
-TWO_PAIRS = """PTX pairs
-.shared .u32 x;
-thread A @ cta 0 { st.shared.u32 [x], 1; bar.sync 1, 64; }
-thread B @ cta 0 { bar.sync 1, 64; ld.shared.u32 %r, [x]; }
-thread C @ cta 0 { bar.sync 1, 64; }
-thread D @ cta 0 { bar.sync 1, 64; }
-~exists (B:r == 0)
-"""
-INIT_AGAIN = """PTX again
-.shared .align 8 .b64 bar;
-thread A @ cta 0 { mbarrier.init.shared::cta.b64 [bar], 1; mbarrier.init.shared::cta.b64 [bar], 1; }
-~exists undefined
 """
 COMPLETES = """PTX completes
 .shared .align 8 .b64 bar = mbarrier(1);
@@ -228,12 +181,15 @@ thread C @ cta 0 { bar.sync 1; st.relaxed.cta.shared.u32 [more], 1; ld.shared.u3
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        (HALF, "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster before cp.async.bulk"),
+        (HALF_ALONE, "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster before cp.async.bulk"),
         (TWO_PENDING, "2 -> 1 in cp.async.bulk.wait_group.read"),
         (WINDOW, "st.shared::cta.u32 -> st.shared::cluster.u32"),
         (TILE, "move wgmma.wait_group.sync.aligned before st.shared.u32"),
         (AT_HOME, "b64 _, [empty@cta0] with count of empty 1 -> 2"),
-        (BACK, "move tcgen05.fence::before_thread_sync and mbarrier.arrive.shared::cta.b64 after tcgen05.wait::ld"),
+        (
+            PASSED_EARLY,
+            "move tcgen05.fence::before_thread_sync and mbarrier.arrive.shared::cta.b64 after tcgen05.wait::ld",
+        ),
         (ELECTED, "32 -> 1 in mbarrier.init"),
         (TWO_PAIRS, "A and B: barrier 1 -> 2"),
         (INIT_AGAIN, "mbarrier.inval.shared::cta.b64 [bar]; before mbarrier.init"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from helpers.mistakes import HALF_ALONE, INIT_AGAIN, PASSED_EARLY, TWO_PAIRS
 
 from memmodel import api
 from memmodel.why.records import Reason
@@ -262,24 +263,6 @@ def test_elements_of_a_vector_are_in_no_order() -> None:
     assert obstacle.repair.startswith("one scalar access to both")
 
 
-HALF_ALONE = """PTX half
-.global .align 16 .u32 g[4];
-.shared .align 16 .u32 s[4];
-.shared .align 8 .b64 empty = mbarrier(1);
-.shared .align 8 .b64 full = mbarrier(1);
-thread C @ cta 0 {
-    ld.shared.u32 %r, [s];
-    fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;
-    mbarrier.arrive.shared::cta.b64 _, [empty];
-}
-thread P @ cta 0 {
-W: mbarrier.try_wait.parity.shared::cta.b64 %p, [empty], 0; @!%p bra W;
-    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [full];
-}
-~exists race
-"""
-
-
 def test_half_a_proxy_fence_lacks_the_other_half() -> None:
     (obstacle,) = api.explain(HALF_ALONE).stories[0].obstacles
     assert obstacle.reason is Reason.NO_PROXY_FENCE and obstacle.text.endswith("is the release half alone")
@@ -324,19 +307,6 @@ thread A @ cta 0, gpu 0 { st.global.u32 [d], 1; multimem.red.release.sys.global.
 thread B @ cta 0, gpu 1 { ld.acquire.sys.global.u32 %t, [y]; setp.eq.u32 %p, %t, 1; @%p ld.global.u32 %r, [d]; }
 ~exists race
 """
-TWO_PAIRS = """PTX pairs
-.shared .u32 x;
-thread A @ cta 0 { st.shared.u32 [x], 1; bar.sync 1, 64; }
-thread B @ cta 0 { bar.sync 1, 64; ld.shared.u32 %r, [x]; }
-thread C @ cta 0 { bar.sync 1, 64; }
-thread D @ cta 0 { bar.sync 1, 64; }
-~exists (B:r == 0)
-"""
-AGAIN = """PTX again
-.shared .align 8 .b64 bar;
-thread A @ cta 0 { mbarrier.init.shared::cta.b64 [bar], 1; mbarrier.init.shared::cta.b64 [bar], 1; }
-~exists undefined
-"""
 TOO_MANY = """PTX many
 .shared .align 8 .b64 bar = mbarrier(1);
 thread A @ cta 0 { mbarrier.arrive.shared::cta.b64 _, [bar], 2; }
@@ -352,25 +322,6 @@ SPIN: ld.acquire.gpu.global.u32 %f, [f]; setp.eq.u32 %p, %f, 0; @%p bra SPIN;
 }
 ~exists (B:r == 0)
 """
-PASSED_EARLY = """PTX back
-.tensor .b32 acc[2];
-.shared .align 8 .b64 back = mbarrier(1);
-thread E @ cta 0 {
-    tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0}, [acc];
-    tcgen05.wait::ld.sync.aligned;
-    tcgen05.fence::before_thread_sync;
-    mbarrier.arrive.shared::cta.b64 _, [back];
-    tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r1}, [acc+1];
-    tcgen05.wait::ld.sync.aligned;
-}
-thread M @ cta 0 {
-W: mbarrier.try_wait.parity.shared::cta.b64 %p, [back], 0; @!%p bra W;
-    tcgen05.fence::after_thread_sync;
-    tcgen05.st.sync.aligned.32x32b.x2.b32 [acc], {%v, %v};
-    tcgen05.wait::st.sync.aligned;
-}
-~exists hazard
-"""
 
 
 @pytest.mark.parametrize(
@@ -378,7 +329,7 @@ W: mbarrier.try_wait.parity.shared::cta.b64 %p, [back], 0; @!%p bra W;
     [
         (BY_TWO_NAMES, "are about one location by two names, and do not synchronize"),
         (TWO_PAIRS, "are of two generations of one barrier, which other threads complete"),
-        (AGAIN, "the object is initialised already, and no mbarrier.inval comes before"),
+        (INIT_AGAIN, "the object is initialised already, and no mbarrier.inval comes before"),
         (TOO_MANY, "it brings 2 arrivals, and the phase expects 1 more"),
         (PASSED_EARLY, "stands before f (E, line 9)"),
     ],

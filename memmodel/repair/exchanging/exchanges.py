@@ -188,7 +188,7 @@ def _arrive_without_bytes(
 
 def _counted_barriers(lowered: LoweredTest) -> Iterator[Edit]:
     """A barrier of all threads of a CTA as one of those that come to it, where others do not."""
-    uses: dict[tuple[object, int], dict[int, list[Edit]]] = {}
+    uses: dict[tuple[tuple[object, ...], int], dict[int, list[Edit]]] = {}
     places = [thread.place.cta_id for thread in lowered.test.threads]
     for number, thread in enumerate(lowered.test.threads):
         for index, item in enumerate(instructions(thread)):
@@ -199,7 +199,7 @@ def _counted_barriers(lowered: LoweredTest) -> Iterator[Edit]:
             edit = Edit(item.span.end, item.span.end, "", "", OTHER, (number, index, "number", 1))
             uses.setdefault((places[number], barrier[1]), {}).setdefault(number, []).append(edit)
     for (cta, barrier_number), threads in uses.items():
-        if 1 < len(threads) < places.count(cta):  # type: ignore[arg-type]
+        if 1 < len(threads) < places.count(cta):
             count = WARP * len(threads)
             first, *more = [replace(edit, text=f", {count}") for edits in threads.values() for edit in edits]
             names = ", ".join(lowered.test.threads[number].name for number in threads)

@@ -1,0 +1,55 @@
+"""Programs with one mistake each, which `explain` names and `fix` mends."""
+
+from __future__ import annotations
+
+HALF_ALONE = """PTX half
+.global .align 16 .u32 g[4];
+.shared .align 16 .u32 s[4];
+.shared .align 8 .b64 empty = mbarrier(1);
+.shared .align 8 .b64 full = mbarrier(1);
+thread C @ cta 0 {
+    ld.shared.u32 %r, [s];
+    fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;
+    mbarrier.arrive.shared::cta.b64 _, [empty];
+}
+thread P @ cta 0 {
+W: mbarrier.try_wait.parity.shared::cta.b64 %p, [empty], 0; @!%p bra W;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [full];
+}
+~exists race
+"""
+
+PASSED_EARLY = """PTX back
+.tensor .b32 acc[2];
+.shared .align 8 .b64 back = mbarrier(1);
+thread E @ cta 0 {
+    tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0}, [acc];
+    tcgen05.wait::ld.sync.aligned;
+    tcgen05.fence::before_thread_sync;
+    mbarrier.arrive.shared::cta.b64 _, [back];
+    tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r1}, [acc+1];
+    tcgen05.wait::ld.sync.aligned;
+}
+thread M @ cta 0 {
+W: mbarrier.try_wait.parity.shared::cta.b64 %p, [back], 0; @!%p bra W;
+    tcgen05.fence::after_thread_sync;
+    tcgen05.st.sync.aligned.32x32b.x2.b32 [acc], {%v, %v};
+    tcgen05.wait::st.sync.aligned;
+}
+~exists hazard
+"""
+
+TWO_PAIRS = """PTX pairs
+.shared .u32 x;
+thread A @ cta 0 { st.shared.u32 [x], 1; bar.sync 1, 64; }
+thread B @ cta 0 { bar.sync 1, 64; ld.shared.u32 %r, [x]; }
+thread C @ cta 0 { bar.sync 1, 64; }
+thread D @ cta 0 { bar.sync 1, 64; }
+~exists (B:r == 0)
+"""
+
+INIT_AGAIN = """PTX again
+.shared .align 8 .b64 bar;
+thread A @ cta 0 { mbarrier.init.shared::cta.b64 [bar], 1; mbarrier.init.shared::cta.b64 [bar], 1; }
+~exists undefined
+"""
