@@ -424,9 +424,11 @@ def test_idle_instructions_are_left_out_if_asked() -> None:
 
 
 def test_time_that_runs_out_is_no_answer(tmp_path: Path) -> None:
-    model = edited(tmp_path, EDITS["composition"].rule)
+    """Of models that do not differ, so that however fast the search is, no program ends it."""
+    it = EDITS["reformulated"]
+    model = edited(tmp_path, it.rule)
     command = ["diff", "ptx-9.4", model, "--search", "8", "--by", "solving", "--timeout", "1", "--jobs", "1"]
-    result = CliRunner().invoke(app, [*command, "--vocabulary", "ld.weak,st.weak,atom", "--outcomes"])
+    result = CliRunner().invoke(app, [*command, "--vocabulary", it.words, "--outcomes"])
     assert result.exit_code == 3, result.output
     assert "seconds ran out" in result.output
 
