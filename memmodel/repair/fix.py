@@ -1,7 +1,7 @@
 """The smallest changes after which what is wrong with a test is gone.
 
 In: a test, models, options. Out: `Fixed`: repairs with their diffs, the cheapest first. Settled here: what a repair is.
-It keeps every access to memory. After it no flag is raised and no thread hangs, under all the models; the condition of
+It keeps what every access does. After it no flag is raised and no thread hangs, under all the models; the condition of
 an `exists` cannot be met and that of a `forall` always is, or, where no change gets there, what is asked answers as
 before. Each repair that is returned has been judged in full.
 

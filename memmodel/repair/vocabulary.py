@@ -22,16 +22,20 @@ from memmodel.program.ops import (
     OnObject,
     Op,
     SignalPart,
+    Track,
     WaitForGroups,
 )
 from memmodel.ptx.operands import Mem
 from memmodel.repair.costs import OTHER, STRONG_DATA, WAIT, cost
 from memmodel.repair.edits import Edit, place, respelled
 from memmodel.repair.exchanging.exchanges import alike, alike_waits, barrier_of, exchanges, invalidated, waits_of_rounds
+from memmodel.repair.exchanging.one_access import one_access
+from memmodel.repair.exchanging.one_atomic import one_atomic
+from memmodel.repair.exchanging.one_name import one_name
 from memmodel.repair.exchanging.other_numbers import NUMBER, at_another_barrier, other_numbers
 from memmodel.repair.insertion.flips import flips
 from memmodel.repair.insertion.gaps import gaps, moved
-from memmodel.repair.insertion.lines import Lines, widths
+from memmodel.repair.insertion.lines import Lines, tracked, widths
 from memmodel.repair.spellings import is_fence, other_spaces, semantics, wider
 
 MOVE = 1.0
@@ -91,7 +95,8 @@ def replacements(lowered: LoweredTest) -> list[Edit]:
             edits += _names(test, thread, item, at)
             if _movable(lowered, number, index):
                 edits += _moves(lowered, number, item, index)
-    return [*edits, *alike(lowered, numbers), *exchanges(lowered), *flips(lowered)]
+    edits += [*alike(lowered, numbers), *exchanges(lowered), *flips(lowered)]
+    return [*edits, *one_atomic(lowered), *one_access(lowered), *one_name(lowered)]
 
 
 def _names(test: LitmusTest, thread: Thread, item: Instruction, at: tuple[int, int]) -> Iterator[Edit]:
@@ -163,10 +168,36 @@ def _moves(lowered: LoweredTest, number: int, item: Instruction, index: int) -> 
     earlier, later = ([gap for gap in openings if (gap.index < index) is side] for side in (True, False))
     before = list(instructions(thread))[index - 1] if index and told and is_fence(lowered, number, index - 1) else None
     for gap in (*earlier[-NEAR:], *later[:NEAR]):
+        if _leaves_empty_group(lowered, number, index, gap.index):
+            continue
         if not (gap.last and is_fence(lowered, number, index)):
             yield moved(thread, (item,), index, gap, MOVE, _TELLS if told else 0)
         if before is not None and gap.index > index:
             yield moved(thread, (before, item), index, gap, MOVE, _TELLS)
+
+
+def _leaves_empty_group(lowered: LoweredTest, number: int, index: int, to: int) -> bool:
+    """True if more groups are empty with a commit in another place."""
+    count = len(list(instructions(lowered.test.threads[number])))
+    ops = [tuple(lowered.programs[number].ops(at)) for at in range(count)]
+    if not any(isinstance(op, CommitGroup) for op in ops[index]):
+        return False
+    moved_ops = [*ops[:to], ops[index], *ops[to:]]
+    del moved_ops[index if to > index else index + 1]
+    return _empty_groups(moved_ops) > _empty_groups(ops)
+
+
+def _empty_groups(ops: list[tuple[Op, ...]]) -> int:
+    """How many commits follow another one of their kind with nothing in between that their group tracks."""
+    empty = 0
+    pending: dict[Track, bool] = {}
+    for op in (op for instruction in ops for op in instruction):
+        if isinstance(op, CommitGroup):
+            empty += not pending.get(op.track)
+            pending[op.track] = False
+        elif isinstance(op, IssueAsync):
+            pending |= {track: True for track in Track if tracked(op, track)}
+    return empty
 
 
 def _tells(lowered: LoweredTest, number: int, index: int) -> bool:

@@ -31,6 +31,7 @@ from memmodel.repair.judge import (
 )
 from memmodel.repair.layout import laid
 from memmodel.repair.weakening.forms import sites
+from memmodel.repair.weakening.halves import with_halves
 from memmodel.repair.weakening.needed import with_readings
 from memmodel.repair.weakening.search import Narrowing
 from memmodel.repair.weakening.site_forms import SiteForms
@@ -126,7 +127,17 @@ def _weaker(
         return tried
 
     forms, best = Narrowing(site_forms, judges, one_more).cheapest()
-    changes, new = with_readings(name, text, site_forms.edits(forms), models, options), site_forms.text_with(forms)
+
+    def enough(new: str) -> bool:
+        one_more()
+        return (
+            judges.parsed(new) is not None
+            and judges.quick_counterexample(new) is None
+            and judges.allows_nothing_more(new)
+        )
+
+    chosen = with_halves(asked[0], site_forms.edits(forms), enough)
+    changes, new = with_readings(name, text, chosen, models, options), apply(text, chosen)
     wrong = tuple(sorted(before.findings))
     return Weaker(name, text, new, changes, tried, best=best, version=newer_version(name, text, new), wrong=wrong)
 

@@ -38,14 +38,14 @@ def moved_accesses(lowered: LoweredTest) -> list[Edit]:
     edits: list[Edit] = []
     for number, thread in enumerate(test.threads):
         for index, item in enumerate(instructions(thread)):
-            if _movable(item) and index not in {*waiting(lowered, number), *_labels(thread).values()}:
+            if _movable(item) and index not in {*waiting(lowered, number), *labels_of(thread).values()}:
                 edits += _moves(lowered, number, thread, index)
     return edits
 
 
 def _moves(lowered: LoweredTest, number: int, thread: Thread, index: int) -> Iterator[Edit]:
     items = list(instructions(thread))
-    labels, spins = _labels(thread), waiting(lowered, number)
+    labels, spins = labels_of(thread), waiting(lowered, number)
     for gap in gaps(lowered, number):
         low, high = (gap.index, index) if gap.index < index else (index + 1, gap.index)
         if gap.index in (index, index + 1) or high - low > NEAR:
@@ -72,7 +72,7 @@ def _closed(items: list[Instruction], over: range, labels: set[str]) -> bool:
     return True
 
 
-def _labels(thread: Thread) -> dict[str, int]:
+def labels_of(thread: Thread) -> dict[str, int]:
     """The labels, each with the instruction that it stands before."""
     numbers: dict[str, int] = {}
     index = 0

@@ -10,13 +10,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, product
 
-from memmodel.base.labels import FABRIC, TCGEN, Access, Across, Action, Family, Fence, Mark, Marker, ProxyFence
+from memmodel.base.labels import FABRIC, TCGEN, Access, Across, Action, Family, Fence, Half, Mark, Marker, ProxyFence
 from memmodel.isa.synchronization.fence_async import READS
 from memmodel.lint.advice import part_label
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Variable
 from memmodel.program.lowered import LoweredTest
-from memmodel.program.ops import Assign, CommitGroup, Emit, IssueAsync, Jump, OnObject, Op, Track, WaitForGroups
+from memmodel.program.ops import (
+    Assign,
+    AtBarrier,
+    CommitGroup,
+    Emit,
+    IssueAsync,
+    Jump,
+    OnObject,
+    Op,
+    Track,
+    WaitForGroups,
+    Write,
+)
 from memmodel.ptx.vocabulary import Place, Proxy, Scope, Sem, Space
 from memmodel.repair.costs import (
     OTHER,
@@ -35,6 +47,9 @@ from memmodel.repair.spellings import RESTRICTED
 
 GRID_WAIT = "griddepcontrol.wait"
 AFTER = "tcgen05.fence::after_thread_sync"
+
+ONE_SIDED = "fence.proxy.async::generic"
+"""The fence of the async proxy that has two halves."""
 
 TRACKED = frozenset((Family.MMA, Family.TCGEN_CP, Family.SHIFT))
 """What tcgen05.commit follows."""
@@ -149,15 +164,23 @@ class Lines:
             for name in names:
                 yield Addition(f"{name};", name, PROXY_FENCE_OF_ONE_SPACE, 4)
             for sem, text in RESTRICTED.items() if self.halves and self._has(Space.SHARED) else ():
-                half = text.replace("fence.", "fence.proxy.async::generic.", 1)
+                half = text.replace("fence.", f"{ONE_SIDED}.", 1)
                 yield Addition(f"{half};", half, half_of_proxy_fence(sem), 4)
-                if self.exact and sem == "release":
-                    reads = half.replace("sync_restrict::shared::cta", READS)
-                    yield Addition(f"{reads};", reads, half_of_proxy_fence(sem, reads=True), 4)
+            if self.exact and self._has(Space.SHARED):
+                yield from self._half_of_reads(beside[-1])
         if Proxy.FABRIC in self.proxies:
             yield from _fabric(beside)
         if self.alias and not any(_is_proxy_fence(op, None) for op in beside):
             yield Addition("fence.proxy.alias;", "fence.proxy.alias", PROXY_FENCE, 4)
+
+    def _half_of_reads(self, ahead: Op) -> Iterator[Addition]:
+        """The half about the reads of its thread, and the half that it needs: together cheaper than a whole fence."""
+        release, acquire = (RESTRICTED[sem].replace("fence.", f"{ONE_SIDED}.", 1) for sem in ("release", "acquire"))
+        if self.halves or hands_on(ahead):
+            reads = release.replace("sync_restrict::shared::cta", READS)
+            yield Addition(f"{reads};", reads, half_of_proxy_fence("release", reads=True), 4)
+        if not self.halves and isinstance(ahead, IssueAsync):
+            yield Addition(f"{acquire};", acquire, half_of_proxy_fence("acquire"), 4)
 
     def _has(self, space: Space) -> bool:
         return space in self.spaces or Space.GENERIC in self.spaces
@@ -221,6 +244,18 @@ class Lines:
         return known[name[1:]][0] if name.startswith("%") and name[1:] in known else name.partition("+")[0]
 
 
+def hands_on(op: Op) -> bool:
+    """True if other threads may learn from a step that its thread has come so far."""
+    match op:
+        case OnObject():
+            return op.label.action is Action.ARRIVE
+        case AtBarrier():
+            return op.label.half is Half.ARRIVE
+        case Write():
+            return op.label.sem in (Sem.RELAXED, Sem.RELEASE)
+    return False
+
+
 def _rank(sem: Sem) -> int:
     """The turn of a memory fence: one that acquires comes before proxy fences of its gap, others come after them."""
     return 2 if sem is Sem.ACQUIRE else 5
@@ -265,7 +300,7 @@ def _groups(past: list[Op], ahead: list[Op], *, of_reads: bool) -> Iterator[Addi
         if family in _families(past):
             yield Addition(f"{line};", line, WAIT, 0)
     for track, commit, wait in _GROUPED:
-        issued = [n for n, op in enumerate(past) if isinstance(op, IssueAsync) and _tracked(op, track)]
+        issued = [n for n, op in enumerate(past) if isinstance(op, IssueAsync) and tracked(op, track)]
         if not issued:
             continue
         commits = [n for n, op in enumerate(past) if isinstance(op, CommitGroup) and op.track is track]
@@ -287,7 +322,7 @@ def _commits_next(ahead: list[Op], track: Track) -> bool:
     for op in ahead:
         if isinstance(op, CommitGroup | WaitForGroups) and op.track is track:
             return isinstance(op, CommitGroup)
-        if isinstance(op, IssueAsync) and _tracked(op, track):
+        if isinstance(op, IssueAsync) and tracked(op, track):
             return False
     return False
 
@@ -347,7 +382,7 @@ def _families(ops: list[Op]) -> set[Family]:
     return {op.label.family for op in ops if isinstance(op, IssueAsync)}
 
 
-def _tracked(op: IssueAsync, track: Track) -> bool:
+def tracked(op: IssueAsync, track: Track) -> bool:
     """True if groups of this kind may track a part of the instruction."""
     parts = (getattr(part, "tracks", None) for part in op.parts)
     return any(track is tracks or (isinstance(tracks, frozenset) and track in tracks) for tracks in parts)

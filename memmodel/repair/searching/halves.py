@@ -10,22 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from memmodel.base.labels import Action, Half
 from memmodel.isa.synchronization.fence_async import READS
 from memmodel.program.lowered import LoweredTest
-from memmodel.program.ops import AtBarrier, IssueAsync, OnObject, Op, Write
-from memmodel.ptx.vocabulary import Sem
+from memmodel.program.ops import IssueAsync
 from memmodel.repair.costs import half_of_proxy_fence
 from memmodel.repair.edits import Edit
 from memmodel.repair.insertion.gaps import gaps
-from memmodel.repair.insertion.lines import visible_ops
+from memmodel.repair.insertion.lines import ONE_SIDED, hands_on, visible_ops
 from memmodel.repair.searching.trials import Trials
 from memmodel.repair.searching.turns import Changes, cost, in_order
 from memmodel.repair.spellings import RESTRICTED
 
-HALF = "fence.proxy.async::generic"
-RELEASE = f"{HALF}.release.{READS}.cluster"
-ACQUIRE = RESTRICTED["acquire"].replace("fence", HALF, 1)
+RELEASE = f"{ONE_SIDED}.release.{READS}.cluster"
+ACQUIRE = RESTRICTED["acquire"].replace("fence", ONE_SIDED, 1)
 LINE = 1.0
 """What one more line costs beside its instruction."""
 
@@ -55,27 +52,15 @@ WHOLE = ("fence.proxy.async", *(f"fence.proxy.async.{space}" for space in ("shar
 
 def _pairs(lowered: LoweredTest) -> Iterator[tuple[Edit, Edit]]:
     """A release half in front of what a thread hands on with, and an acquire half in front of a copy of another."""
-    releases = [edit for number in range(len(lowered.programs)) for edit in _before(lowered, number, RELEASE)]
-    acquires = [edit for number in range(len(lowered.programs)) for edit in _before(lowered, number, ACQUIRE)]
+    releases = [edit for number in range(len(lowered.programs)) for edit in places_of_half(lowered, number, RELEASE)]
+    acquires = [edit for number in range(len(lowered.programs)) for edit in places_of_half(lowered, number, ACQUIRE)]
     yield from (pair for pair in product(releases, acquires) if pair[0].group[0] != pair[1].group[0])
 
 
-def _before(lowered: LoweredTest, number: int, half: str) -> Iterator[Edit]:
+def places_of_half(lowered: LoweredTest, number: int, half: str) -> Iterator[Edit]:
     """A half at each place of a thread where it may serve."""
     price = half_of_proxy_fence("release" if half == RELEASE else "acquire", reads=half == RELEASE)
     for gap in gaps(lowered, number):
         past, ahead = visible_ops(gap.past), visible_ops(gap.ahead)
-        if past and ahead and (_hands_on(ahead[0]) if half == RELEASE else isinstance(ahead[0], IssueAsync)):
+        if past and ahead and (hands_on(ahead[0]) if half == RELEASE else isinstance(ahead[0], IssueAsync)):
             yield gap.insertion(f"{half};", half, price + LINE, 3)
-
-
-def _hands_on(op: Op) -> bool:
-    """True if other threads may learn from a step that its thread has come so far."""
-    match op:
-        case OnObject():
-            return op.label.action is Action.ARRIVE
-        case AtBarrier():
-            return op.label.half is Half.ARRIVE
-        case Write():
-            return op.label.sem in (Sem.RELAXED, Sem.RELEASE)
-    return False

@@ -1,0 +1,187 @@
+"""A load, what is computed from it, and a store to the same place, as one atomic operation.
+
+In: a lowered test. Out: changes. Settled here: what may become one. Both are of one thread and name one variable, and
+nothing but arithmetic stands between them. The atomic takes the place of the load, and the store goes. What is stored
+is computed from what was loaded by one instruction that atomics have; or it is another value, which is stored in any
+case, or if what was loaded has a certain value, which is `.cas`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from memmodel.isa.lower import read_instruction
+from memmodel.isa.rows.spelling import Spelling
+from memmodel.litmus.constants import instructions
+from memmodel.litmus.syntax import Instruction
+from memmodel.program.lowered import LoweredTest
+from memmodel.ptx.operands import Imm, Mem, Operand, Reg, Sym
+from memmodel.ptx.vocabulary import Sem
+from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR
+from memmodel.repair.edits import Edit, place, whole
+from memmodel.repair.exchanging.exchanges import ALIKE
+from memmodel.repair.insertion.accesses import labels_of
+from memmodel.repair.insertion.gaps import visible
+from memmodel.repair.insertion.lines import widths
+from memmodel.repair.spellings import SCOPES, scope_of, semantics
+
+ARITHMETIC = {"add": "u", "min": "", "max": "", "and": "b", "or": "b", "xor": "b"}
+"""Instructions that atomics have too, with the kind of type that the atomic takes; empty: that of the instruction."""
+
+SEMANTICS = ("relaxed", "acquire", "release", "acq_rel")
+
+COMPARED = {"lt": "max", "le": "max", "gt": "min", "ge": "min"}
+"""The comparison of what was loaded with what is stored only if it holds, and the atomic that does the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadAndStore:
+    """A load and a store of one thread that may be one atomic: `word` with its `type`, and its operands as text."""
+
+    thread: int
+    load: int
+    store: int
+    word: str
+    type: str
+    operands: str
+
+
+def one_atomic(lowered: LoweredTest) -> Iterator[Edit]:
+    """Each load and store that may be one atomic, and all of them that are about one variable."""
+    places: dict[str, list[LoadAndStore]] = {}
+    for number in range(len(lowered.programs)):
+        items = list(instructions(lowered.test.threads[number]))
+        for index, item in enumerate(items):
+            for update in _updates(lowered, number, items, index):
+                places.setdefault(_name(item), []).append(update)
+    for updates in places.values():
+        forms = {sem: [_edit(lowered, update, sem) for update in updates] for sem in SEMANTICS}
+        yield from dict.fromkeys(edit for edits in forms.values() for edit in edits)
+        for first, *others in forms.values() if len(updates) > 1 else ():
+            what = "; ".join(edit.what for edit in (first, *others))
+            price = sum((edit.cost for edit in others), first.cost)
+            more = tuple(part for edit in others for part in (replace(edit, more=()), *edit.more))
+            yield replace(first, what=what, cost=price, group=(*first.group, *ALIKE), more=(*first.more, *more))
+
+
+def _edit(lowered: LoweredTest, update: LoadAndStore, sem: str) -> Edit:
+    """The change into an atomic with these semantics, or more if the load and the store have more."""
+    test, thread = lowered.test, lowered.test.threads[update.thread]
+    items = list(instructions(thread))
+    load, store = items[update.load], items[update.store]
+    spellings = read_instruction(load, test), read_instruction(store, test)
+    known = {sem, *map(semantics, spellings)} - {"weak", "volatile"}
+    level = next(number for number, more in enumerate(SEMANTICS) if all(Sem(more).orders(Sem(one)) for one in known))
+    scope, space = _scope(lowered, spellings), spellings[0].words.get("space")
+    words = ("atom", SEMANTICS[level], scope, *((space,) if space else ()), update.word, update.type)
+    text = f"{'.'.join(words)} {load.operands[0].span.text}, {load.operands[1].span.text}, {update.operands}"
+    what = f"{place(thread, load)}: {load.mnemonic} and {store.mnemonic} of line {store.span.line} -> {'.'.join(words)}"
+    price = 2 * OTHER + SCOPE_COST[scope] * SEM_FACTOR[SEMANTICS[level]]
+    gone = Edit(*whole(store), "", "", 0.0, (update.thread, update.store, "name"), adds=-1)
+    group = (update.thread, update.load, "name")
+    return Edit(load.mnemonic_span.start, load.span.end, text, what, price, group, level, more=(gone,))
+
+
+def _scope(lowered: LoweredTest, spellings: Sequence[Spelling]) -> str:
+    """The widest scope of the test and of the accesses."""
+    known = [scope_of(spelling) for spelling in spellings if semantics(spelling) not in ("weak", "volatile")]
+    return max((*known, *widths([thread.place for thread in lowered.test.threads])), key=SCOPES.index)
+
+
+def _updates(lowered: LoweredTest, number: int, items: Sequence[Instruction], index: int) -> Iterator[LoadAndStore]:
+    """The atomic that a load may become, with the store that goes."""
+    load = items[index]
+    if not _plain(load, "ld") or not isinstance(load.operands[0], Reg) or load.guard is not None:
+        return
+    end = next((at for at in range(index + 1, len(items)) if visible(lowered, number, at)), None)
+    labels = labels_of(lowered.test.threads[number]).values()
+    if end is None or any(index < at <= end for at in labels):
+        return
+    store, between = items[end], items[index + 1 : end]
+    if not _plain(store, "st") or _where(store) != _where(load) or _width(store) != _width(load):
+        return
+    found = _operation(load.operands[0], _kind(load), store, between)
+    if found is not None:
+        yield LoadAndStore(number, index, end, *found)
+
+
+def _operation(
+    register: Reg, kind: str, store: Instruction, between: Sequence[Instruction]
+) -> tuple[str, str, str] | None:
+    """The word, the type and the operands of an atomic that stores the same."""
+    value, bits = store.operands[1], f"b{kind[1:]}"
+    writers = [item for item in between if _writes(item, value)]
+    comparison = next((item for item in between if item.parts[0] == "setp"), None)
+    branches = [item for item in between if item.parts[0] == "bra"]
+    others = [item for item in between if item not in (*writers, comparison, *branches)]
+    if any(_writes(item, operand) for item in others for operand in (value, register)):
+        return None
+    if comparison is None:
+        if branches or store.guard is not None or len(writers) > 1:
+            return None
+        return _computed(register, writers[0], kind) if writers else ("exch", bits, value.span.text)
+    guards = [guard for guard in (store.guard, *(item.guard for item in branches)) if guard is not None]
+    if len(guards) != 1 or len(branches) > 1 or (branches and branches[0].guard is None) or writers:
+        return None
+    relation, (predicate, left, right) = comparison.parts[1], comparison.operands[:3]
+    holds = guards[0].negated is bool(branches)  # the store is made where the comparison holds
+    if not (isinstance(predicate, Reg) and predicate.name == guards[0].register and left == register):
+        return None
+    if (relation == "eq" and holds) or (relation == "ne" and not holds):
+        return "cas", bits, f"{right.span.text}, {value.span.text}"
+    if right == value and holds and relation in COMPARED:
+        return COMPARED[relation], comparison.parts[-1], value.span.text
+    return None
+
+
+def _computed(register: Reg, item: Instruction, kind: str) -> tuple[str, str, str] | None:
+    """The same for a value that one instruction computes from what was loaded."""
+    word, type_ = item.parts[0], item.parts[-1]
+    if word == "mov" and not _same(item.operands[1], register):
+        return "exch", f"b{kind[1:]}", item.operands[1].span.text
+    others = [operand for operand in item.operands[1:] if not _same(operand, register)]
+    if len(item.operands) != 3 or len(others) != 1:
+        return None
+    (other,) = others
+    if word == "sub" and other is item.operands[2] and isinstance(other, Imm):
+        return "add", f"u{type_[1:]}", str(-other.value)
+    if word not in ARITHMETIC or (ARITHMETIC[word] and type_[0] == "f" and word != "add"):
+        return None
+    wanted = type_ if type_[0] == "f" or not ARITHMETIC[word] else f"{ARITHMETIC[word]}{type_[1:]}"
+    return word, wanted, other.span.text
+
+
+def _same(operand: Operand, register: Reg) -> bool:
+    return isinstance(operand, Reg) and operand.name == register.name
+
+
+def _writes(item: Instruction, operand: Operand) -> bool:
+    """True if an instruction that only computes writes this register."""
+    first = item.operands[0] if item.operands else None
+    return isinstance(operand, Reg) and item.parts[0] != "bra" and isinstance(first, Reg) and first.name == operand.name
+
+
+def _plain(item: Instruction, head: str) -> bool:
+    """True of a scalar access of a named variable."""
+    places = [operand for operand in item.operands if isinstance(operand, Mem)]
+    scalar = item.parts[0] == head and len(item.operands) == 2 and not {"v2", "v4", "v8", "async"} & set(item.parts)
+    return scalar and len(places) == 1 and isinstance(places[0].base, Sym)
+
+
+def _where(item: Instruction) -> tuple[object, ...]:
+    memory = next(operand for operand in item.operands if isinstance(operand, Mem))
+    assert isinstance(memory.base, Sym)
+    return memory.base.name, memory.base.cta, memory.base.offset + memory.offset
+
+
+def _name(item: Instruction) -> str:
+    return str(_where(item)[0])
+
+
+def _kind(item: Instruction) -> str:
+    return item.parts[-1]
+
+
+def _width(item: Instruction) -> str:
+    return _kind(item)[1:]

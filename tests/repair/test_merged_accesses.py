@@ -1,0 +1,178 @@
+"""Accesses that become one: an atomic, one access of both widths, one name; halves of a proxy fence that is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from memmodel import api
+from memmodel.engine import Options
+from memmodel.program.lowered import LoweredTest
+from memmodel.repair.edits import Edit, apply
+from memmodel.repair.exchanging.one_access import one_access
+from memmodel.repair.exchanging.one_atomic import one_atomic
+from memmodel.repair.exchanging.one_name import one_name
+from memmodel.repair.fix import fix
+from memmodel.repair.vocabulary import replacements
+from memmodel.repair.weaken import weaken
+from memmodel.source import Source
+
+MODELS = (api.load("ptx-9.4"),)
+OPTIONS = Options()
+
+
+def twice(body: str, question: str, declared: str = ".global .u32 x = 0;") -> str:
+    """A test of two threads with one body, in two CTAs."""
+    threads = "\n".join(f"thread {name} @ cta {cta}, gpu 0 {{\n{body}\n}}" for cta, name in enumerate("AB"))
+    return f"PTX twice\n{declared}\n{threads}\n{question}\n"
+
+
+COUNTER = twice(
+    "ld.relaxed.gpu.global.u32 %a, [x];\nadd.u32 %b, %a, 1;\nst.relaxed.gpu.global.u32 [x], %b;", "~exists (x != 2)"
+)
+MAXIMUM = twice(
+    "ld.relaxed.gpu.global.u32 %a, [x];\nsetp.lt.u32 %p, %a, 5;\n@%p st.relaxed.gpu.global.u32 [x], 5;",
+    "~exists (x != 5)",
+)
+TAKEN = twice(
+    "mov.u32 %won, 0;\nld.relaxed.gpu.global.u32 %a, [x];\nsetp.ne.u32 %p, %a, 0;\n@%p bra OUT;\n"
+    "st.relaxed.gpu.global.u32 [x], 1;\nmov.u32 %won, 1;\nOUT: mov.u32 %end, 0;",
+    "~exists (A:won == 1 /\\ B:won == 1)",
+)
+TURN = twice("ld.relaxed.gpu.global.u32 %a, [x];\nst.relaxed.gpu.global.u32 [x], 1;", "~exists (A:a == 0 /\\ B:a == 0)")
+TORN = """PTX torn
+.global .align 8 .u32 x[2] = {0};
+thread A @ cta 0, gpu 0 {
+    st.relaxed.gpu.global.u32 [x+4], 7;
+    st.relaxed.gpu.global.u32 [x], 1;
+}
+thread B @ cta 1, gpu 0 { ld.relaxed.gpu.global.v2.u32 {%a, %b}, [x]; }
+~exists (B:a == 1 /\\ B:b == 0)
+"""
+WEAKLY_TORN = TORN.replace("relaxed.gpu.", "")
+TWO_NAMES = """PTX names
+.global .u32 d = 0;
+.global .u32 x = 0;
+.global .u32 y = 0;
+.global .u32 both = multimem(x, y);
+thread A @ cta 0, gpu 0 {
+    st.global.u32 [d], 2;
+    multimem.red.release.sys.global.add.u32 [both], 1;
+}
+thread B @ cta 0, gpu 1 {
+W:  ld.acquire.sys.global.u32 %f, [y];
+    setp.eq.u32 %p, %f, 0;
+    @%p bra W;
+    ld.global.u32 %a, [d];
+}
+~exists (B:a != 2)
+"""
+ALIAS = """PTX alias
+.global .u32 d = 0;
+.global .u32 x = 0;
+y aliases x;
+thread A @ cta 0, gpu 0 { st.global.u32 [d], 2; st.release.gpu.global.u32 [x], 1; }
+thread B @ cta 1, gpu 0 {
+W:  ld.acquire.gpu.global.u32 %f, [y];
+    setp.eq.u32 %p, %f, 0;
+    @%p bra W;
+    ld.global.u32 %a, [d];
+}
+~exists (B:a != 2)
+"""
+
+Candidates = Callable[[LoweredTest], Iterable[Edit]]
+
+
+@pytest.mark.parametrize(
+    ("text", "candidates", "wanted"),
+    [
+        (COUNTER, one_atomic, "atom.relaxed.gpu.global.add.u32 %a, [x], 1"),
+        (MAXIMUM, one_atomic, "atom.relaxed.gpu.global.max.u32 %a, [x], 5"),
+        (TAKEN, one_atomic, "atom.relaxed.gpu.global.cas.b32 %a, [x], 0, 1"),
+        (TURN, one_atomic, "atom.relaxed.gpu.global.exch.b32 %a, [x], 1"),
+        (TORN, one_access, "ld.relaxed.gpu.global.b64"),
+        (WEAKLY_TORN, one_access, "ld.relaxed.gpu.global.b64"),
+        (TWO_NAMES, one_name, "multimem.ld_reduce.acquire.sys.global.min.u32 %f, [both]"),
+        (ALIAS, one_name, "ld.acquire.gpu.global.u32 %f, [x]"),
+    ],
+)
+def test_accesses_that_become_one(text: str, candidates: Candidates, wanted: str) -> None:
+    edits = list(candidates(api.lowered(Source("one", text))))
+    mended = {new for edit in edits if wanted in (new := apply(text, (edit,)))}
+    answers = [api.check(new) for new in mended]
+    assert any(report.answer.observation.value == "never" and not report.answer.flags for report in answers)
+
+
+def test_fix_offers_the_atomic() -> None:
+    repair = fix("counter", COUNTER, MODELS, OPTIONS).repairs[0]
+    assert repair.new.count("atom.relaxed.gpu.global.add.u32") == 2 and "st." not in repair.new
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "ld.relaxed.gpu.global.u32 %a, [x];\nmul.lo.u32 %b, %a, 2;\nst.relaxed.gpu.global.u32 [x], %b;",
+        "ld.relaxed.gpu.global.u32 %a, [x];\nadd.u32 %b, %a, 1;\nadd.u32 %b, %b, 1;\n"
+        "st.relaxed.gpu.global.u32 [x], %b;",
+        "ld.relaxed.gpu.global.u32 %a, [x];\nfence.sc.gpu;\nst.relaxed.gpu.global.u32 [x], 1;",
+        "ld.relaxed.gpu.global.u32 %a, [x];\nL: st.relaxed.gpu.global.u32 [x], 1;",
+        "ld.relaxed.gpu.global.u32 %a, [x];\nsetp.ne.u32 %p, %a, 0;\n@!%p bra OUT;\nst.relaxed.gpu.global.u32 [x], 1;\n"
+        "OUT: mov.u32 %end, 0;",
+    ],
+)
+def test_what_no_atomic_does(body: str) -> None:
+    assert not list(one_atomic(api.lowered(Source("one", twice(body, "~exists (x == 9)")))))
+
+
+GROUPS = """PTX groups
+.global .align 16 .u32 g[8];
+.shared .align 16 .u32 s[8];
+thread A @ cta 0 {
+    cp.async.cg.shared.global [s], [g], 16;
+    cp.async.commit_group;
+    cp.async.cg.shared.global [s+16], [g+16], 16;
+    cp.async.commit_group;
+    cp.async.wait_group 1;
+    ld.shared.u32 %a, [s];
+}
+~exists race
+"""
+
+
+def test_a_moved_commit_leaves_no_empty_group() -> None:
+    moves = [
+        edit for edit in replacements(api.lowered(Source("groups", GROUPS))) if "move cp.async.commit" in edit.what
+    ]
+    texts = [" ".join(apply(GROUPS, (edit,)).split()) for edit in moves]
+    assert texts and not any("commit_group; cp.async.commit_group" in text for text in texts)
+
+
+HANDED_BACK = """PTX back
+.shared .align 16 .u32 s[4] = {1};
+.global .align 16 .u32 g[4] = {2};
+.shared .align 8 .b64 full = mbarrier(1);
+.shared .align 8 .b64 empty = mbarrier(1);
+thread C @ cta 0, gpu 0 {
+    ld.shared.u32 %a, [s];
+    fence.proxy.async;
+    mbarrier.arrive.shared::cta.b64 _, [empty];
+}
+thread P @ cta 0, gpu 0 {
+W:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [empty], 0;
+    @!%p bra W;
+    mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [full], 16;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [full];
+}
+~exists (C:a == 2)
+"""
+
+
+def test_weaken_puts_halves_for_a_proxy_fence_that_hands_back() -> None:
+    weaker = weaken("back", HANDED_BACK, MODELS, OPTIONS)
+    assert (
+        "release.sync_restrict::shared::cluster::read.cluster" in weaker.new and "fence.proxy.async;" not in weaker.new
+    )
+    assert "for an older PTX fence.proxy.async.shared::cta" in weaker.changes[0].what and weaker.version == "9.4"
