@@ -47,6 +47,22 @@ def bits(mask: int) -> list[int]:
     return members
 
 
+def mask_of(numbers: Iterable[int]) -> int:
+    """The set with these members."""
+    mask = 0
+    for number in numbers:
+        mask |= 1 << number
+    return mask
+
+
+def union(masks: Iterable[int]) -> int:
+    """The union of sets."""
+    members = 0
+    for mask in masks:
+        members |= mask
+    return members
+
+
 def rows_of(pairs: Iterable[tuple[int, int]], count: int) -> Rows:
     """Pairs of `count` events as rows."""
     rows = [0] * count
@@ -238,10 +254,7 @@ def domain(rows: Sequence[int]) -> int:
 
 def range_of(rows: Sequence[int]) -> int:
     """The set of all b that something is related to."""
-    targets = 0
-    for row in rows:
-        targets |= row
-    return targets
+    return union(rows)
 
 
 def components(rows: Sequence[int]) -> Iterator[list[int]]:

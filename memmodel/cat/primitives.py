@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memmodel.base.kinds import Kind
-from memmodel.cat.interpret.values import Opaque, Orders, TagValue, Typed, Value, describe, elements, set_of, turned
+from memmodel.cat.interpret.values import Opaque, Orders, TagValue, Typed, Value, describe, elements, set_of, unary
 from memmodel.cat.syntax import Binary, Empty, Name
 from memmodel.cat.text import tree
 from memmodel.errors import InputError
@@ -109,7 +109,7 @@ def primitive(expander: Expander, name: str, call: tree.Application, arguments: 
         count = f"{arity} argument{'s' * (arity != 1)}"
         raise InputError(f"`{name}` takes {count}, not {len(arguments)}", span, wanted)
     if name in ("domain", "range"):
-        return turned(name, _of_kind(expander, name, arguments, call, Kind.RELATION), span)
+        return unary(name, _of_kind(expander, name, arguments, call, Kind.RELATION), span)
     if name == "as_transitive":
         return arguments[0]
     if expander.trial_depth:

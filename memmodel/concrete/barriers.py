@@ -13,7 +13,7 @@ from itertools import product
 from memmodel.base.graphs import has_cycle
 from memmodel.base.labels import BETWEEN_GRIDS, OF_TENSOR_MEMORY, Barrier, Domain, Half
 from memmodel.base.points import BarrierId
-from memmodel.base.rows import bits
+from memmodel.base.rows import bits, mask_of
 from memmodel.concrete.records import BarrierRecord, Contribution, End, Trace
 from memmodel.errors import InternalError
 from memmodel.program.automata import BarrierCounts
@@ -81,14 +81,6 @@ class ThreadsOf:
     def of(inside: Iterable[int], exited: Iterable[int]) -> ThreadsOf:
         """The same by the numbers of the threads."""
         return ThreadsOf(mask_of(inside), mask_of(exited))
-
-
-def mask_of(numbers: Iterable[int]) -> int:
-    """Numbers as bits of a mask."""
-    mask = 0
-    for number in numbers:
-        mask |= 1 << number
-    return mask
 
 
 class BarrierUses:

@@ -25,13 +25,13 @@ def shape_mask(*, scaled: bool) -> int:
     return _BOTH | (_DEPTH if scaled else _RESULT)
 
 
-def columns_of(value: int) -> int:
-    """N."""
+def matrix_columns(value: int) -> int:
+    """N: the columns of the second matrix and of the result."""
     return (value >> COLUMNS_AT & COLUMNS_FIELD) * COLUMNS_UNIT
 
 
-def rows_of(value: int, *, scaled: bool) -> int:
-    """M."""
+def matrix_rows(value: int, *, scaled: bool) -> int:
+    """M: the rows of the first matrix and of the result."""
     at, field, unit = rows_place(scaled=scaled)
     return (value >> at & field) * unit
 

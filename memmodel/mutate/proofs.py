@@ -15,7 +15,7 @@ from memmodel.base.labels import Label
 from memmodel.base.rows import bits, closure, inverse
 from memmodel.base.sets import names_of
 from memmodel.cat.evaluate.evaluator import Evaluator
-from memmodel.cat.evaluate.rows import Value, rows_of
+from memmodel.cat.evaluate.rows import Value, as_relation
 from memmodel.encode.base import BaseFormulas
 from memmodel.events.elaborate import elaborate
 from memmodel.litmus.syntax import terms_of
@@ -58,7 +58,7 @@ class Bounds:
         if kind == "irreflexive":
             return not any(row >> a & 1 for a, row in enumerate(apart))
         either = self._most.algebra.union(self._most.value(mine), self._most.value(other))
-        reach = closure(rows_of(either))
+        reach = closure(as_relation(either))
         return not any(reach[b] >> a & 1 for a, row in enumerate(apart) for b in bits(row))
 
 

@@ -22,7 +22,7 @@ from memmodel.memory.bytes import (
     Stretch,
 )
 from memmodel.memory.cells import Starts
-from memmodel.memory.descriptor import columns_of
+from memmodel.memory.descriptor import matrix_columns
 from memmodel.memory.tensormap import TENSORMAP_BYTES, TensorMap
 from memmodel.program.addresses import AddressSpace
 from memmodel.program.regions import (
@@ -257,7 +257,7 @@ def _accumulator(
         return first
     shape = shapes[0] if shapes else None
     if shape is not None:
-        most = columns_of(shape)
+        most = matrix_columns(shape)
     tile = _tile(first, most * COLUMN_BYTES if most else None, starts)
     return Footprint((tile,), COLUMN_BYTES, shape)
 

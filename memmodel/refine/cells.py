@@ -16,7 +16,7 @@ from memmodel.base.sets import DECIDED as DECIDED_SETS
 from memmodel.base.sets import SET_ROWS
 from memmodel.cat.analysis import CHOICE
 from memmodel.cat.evaluate.graph import DefinitionGraph, Node
-from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of
+from memmodel.cat.evaluate.rows import RowAlgebra, Value, as_set
 from memmodel.encode.base import BaseFormulas
 from memmodel.encode.relations import Rel, Row
 from memmodel.refine.views import SureRows, View
@@ -115,7 +115,7 @@ class Formulas:
         if node.is_set:
             if SET_ROWS[node.name].holds is None:
                 return sum(1 << uid for uid, formula in self._row(node.name).items() if holds(formula))
-            return mask_of(self._table(node.name, True)) & running
+            return as_set(self._table(node.name, True)) & running
         if node.name in DECIDED:
             return self.holding(node.name, self.base.relation(node.name), holds)
         table = self._table(node.name, False)
@@ -283,7 +283,7 @@ class ReadRows(RowAlgebra):
 
     def order(self, node: Node, over: Value, extends: Value) -> Value:
         cells = self._formulas.order(node)
-        kept = mask_of(over)
+        kept = as_set(over)
         chosen = self._formulas.holding(f"order {node.place}", cells, self._holds)
         return [row & kept if kept >> a & 1 else 0 for a, row in enumerate(chosen)]
 

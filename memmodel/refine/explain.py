@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.base.rows import Rows, bits
-from memmodel.cat.evaluate.rows import Value, rows_of
+from memmodel.cat.evaluate.rows import Value, as_relation
 from memmodel.errors import InternalError
 from memmodel.refine.cells import Formulas
 from memmodel.refine.views import View
@@ -178,7 +178,9 @@ class Explainer:
         if number not in self._surely:
             open_ = self._is_open(number)
             sure = self.cells.sure
-            self._surely[number] = rows_of(sure.algebra.closure(sure.rows(number))) if open_ else [0] * self.cells.count
+            self._surely[number] = (
+                as_relation(sure.algebra.closure(sure.rows(number))) if open_ else [0] * self.cells.count
+            )
         return self._surely[number]
 
     def _derived(self, recursion: int, place: int, a: int, b: int) -> Reason:

@@ -14,7 +14,7 @@ from memmodel.base import rows
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.base.rows import Rows, bits
 from memmodel.cat.evaluate.graph import graph_of
-from memmodel.cat.evaluate.rows import Value, rows_of
+from memmodel.cat.evaluate.rows import Value, as_relation
 from memmodel.cat.syntax import Check, Model
 from memmodel.encode.base import BaseFormulas
 from memmodel.refine.cells import Formulas
@@ -229,8 +229,8 @@ class Judge:
             for a in range(self.cells.count):
                 for middle in bits(left[a] & right[a]):
                     yield explainer.why(first, a, middle) | explainer.why(second, middle, a)
-            forth = rows_of(self._upper_bound(explainer, first))
-            back = rows.inverse(rows_of(self._upper_bound(explainer, second)))
+            forth = as_relation(self._upper_bound(explainer, first))
+            back = rows.inverse(as_relation(self._upper_bound(explainer, second)))
             for a, row in enumerate(forth):
                 for middle in bits(row & back[a]):
                     yield from self._unless_learnt(explainer, (first, a, middle), (second, middle, a))

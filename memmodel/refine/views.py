@@ -13,7 +13,7 @@ from memmodel.base import rows
 from memmodel.base.rows import Rows
 from memmodel.cat.evaluate.evaluator import Evaluator, Known, nothing_known
 from memmodel.cat.evaluate.graph import ExpressionGraph, Node
-from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of, rows_of
+from memmodel.cat.evaluate.rows import RowAlgebra, Value, as_relation, as_set
 
 
 class View(Evaluator[Value]):
@@ -27,10 +27,10 @@ class View(Evaluator[Value]):
         self._rounds: dict[int, list[tuple[Value, ...]]] = {}
 
     def rows(self, number: int) -> Rows:
-        return rows_of(self.value(number))
+        return as_relation(self.value(number))
 
     def mask(self, number: int) -> int:
-        return mask_of(self.value(number))
+        return as_set(self.value(number))
 
     def has(self, number: int, a: int, b: int) -> bool:
         """True if the pair is in the relation, or (a twice) the event in the set."""
@@ -74,19 +74,19 @@ class SureRows(RowAlgebra):
         self._follow, self._lead = follow, rows.inverse(follow)
 
     def compose(self, left: Value, right: Value) -> Rows:
-        first, second = rows_of(left), rows_of(right)
+        first, second = as_relation(left), as_relation(right)
         by_first = rows.compose([row & also for row, also in zip(first, self._follow, strict=True)], second)
         by_second = rows.compose(first, [row & also for row, also in zip(second, self._lead, strict=True)])
         return list(map(or_, by_first, by_second))
 
     def closure(self, relation: Value) -> Rows:
-        closed = rows_of(relation)
+        closed = as_relation(relation)
         while (longer := list(map(or_, closed, self.compose(closed, closed)))) != closed:
             closed = longer
         return closed
 
     def domain(self, relation: Value) -> int:
-        return rows.domain([row & also for row, also in zip(rows_of(relation), self._follow, strict=True)])
+        return rows.domain([row & also for row, also in zip(as_relation(relation), self._follow, strict=True)])
 
     def range(self, relation: Value) -> int:
         return self.domain(self.inverse(relation))

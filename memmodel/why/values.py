@@ -12,7 +12,7 @@ from memmodel.base.identity import by_identity
 from memmodel.base.rows import Rows, inverse, total_order
 from memmodel.cat.evaluate.evaluator import Evaluator
 from memmodel.cat.evaluate.graph import Node, graph_of
-from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of, reported, rows_of
+from memmodel.cat.evaluate.rows import RowAlgebra, Value, as_relation, as_set, reported
 from memmodel.cat.syntax import Check, Expr, Model
 from memmodel.concrete.execution import Execution
 from memmodel.referee.evaluate import Ranks
@@ -30,7 +30,7 @@ class RankedRows(RowAlgebra):
 
     def order(self, node: Node, over: Value, extends: Value) -> Value:
         ranks = self._ranks.get(node.place, [0] * self.count)
-        return total_order(mask_of(over), inverse(rows_of(extends)), ranks)
+        return total_order(as_set(over), inverse(as_relation(extends)), ranks)
 
 
 class ModelNodes:
@@ -72,7 +72,7 @@ class Values:
 
     def rows(self, expr: Expr) -> Rows:
         """A relation."""
-        return rows_of(self.value(expr))
+        return as_relation(self.value(expr))
 
     def defined(self, number: int) -> Value:
         """The value of a definition."""

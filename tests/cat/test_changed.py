@@ -24,7 +24,7 @@ from memmodel.cat.evaluate.changed import ChangedEvaluator
 from memmodel.cat.evaluate.every_value import EveryValue
 from memmodel.cat.evaluate.graph import Node, graph_of
 from memmodel.cat.evaluate.large import LargeEvaluator
-from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of, rows_of
+from memmodel.cat.evaluate.rows import RowAlgebra, Value, as_relation, as_set
 from memmodel.concrete.execution import Execution
 from memmodel.referee.evaluate import evaluate
 
@@ -69,7 +69,7 @@ def test_what_differs(count: int, text: str, data: st.DataObject) -> None:
         assert _packed(value, events & ~gone) == judged.evaluator.defined(number)
         if evaluator.same(node):
             old = every.value(node)
-            assert value == (mask_of(old) & ~gone if isinstance(old, int) else rows_without(rows_of(old), gone))
+            assert value == (as_set(old) & ~gone if isinstance(old, int) else rows_without(as_relation(old), gone))
     for check in model.checks:
         fails = evaluator.rows.fails(check.kind, evaluator.value(graph.node(check.body)))
         assert fails is (judged.evaluator.holds(check) is check.negated)

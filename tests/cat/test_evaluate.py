@@ -16,7 +16,7 @@ from memmodel.base.rows import Rows, bits, inverse
 from memmodel.cat.evaluate.evaluator import Evaluator
 from memmodel.cat.evaluate.graph import ExpressionGraph, Node, graph_of
 from memmodel.cat.evaluate.large import LargeEvaluator
-from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of, rows_of
+from memmodel.cat.evaluate.rows import RowAlgebra, Value, as_relation, as_set
 from memmodel.cat.syntax import Model, Name
 from memmodel.concrete.execution import Execution
 from memmodel.encode.algebra import FormulaAlgebra
@@ -54,7 +54,7 @@ class PlainRows(RowAlgebra):
         return self.execution.set(node.name) if node.is_set else self.execution.relation(node.name)
 
     def order(self, node: Node, over: Value, extends: Value) -> Value:
-        return ordered(mask_of(over), rows_of(extends), self.ranks[node.place])
+        return ordered(as_set(over), as_relation(extends), self.ranks[node.place])
 
 
 def names_of(model: Model) -> list[Name]:
@@ -116,7 +116,7 @@ def test_packed_integers(count: int, text: str, data: st.DataObject) -> None:
     for name, slot in code.slots.items():
         filled[slot] = execution.set(name) if code.is_set[name] else shape.pack(execution.relation(name))
     for order in code.orders:
-        filled[order.slot] = shape.pack(rows_of(values[order.definition]))
+        filled[order.slot] = shape.pack(as_relation(values[order.definition]))
     for slot in slots:
         for run in code.runs(code.needed(slot)):
             run(filled, shape)

@@ -21,7 +21,7 @@ from memmodel.base.labels import Action, Family, Issue, Signal
 from memmodel.base.resources import suite_dir
 from memmodel.base.rows import pairs_of
 from memmodel.cat.evaluate.evaluator import Evaluator
-from memmodel.cat.evaluate.rows import rows_of
+from memmodel.cat.evaluate.rows import as_relation
 from memmodel.engine import Options
 from memmodel.enumeration.estimate import estimate
 from memmodel.events.elaborate import elaborate
@@ -150,7 +150,10 @@ def test_labels_bound_each_expression_from_above_and_from_below(path: str) -> No
             if node.open or node.is_set or node.op == "recursion":
                 continue
             for row, high, low in zip(
-                world.value(number), rows_of(most.value(number)), rows_of(most.opposite.value(number)), strict=True
+                world.value(number),
+                as_relation(most.value(number)),
+                as_relation(most.opposite.value(number)),
+                strict=True,
             ):
                 assert not sum(1 << b for b, when in row.items() if when) & ~high, node
                 assert not low & ~sum(1 << b for b, when in row.items() if when == every), node

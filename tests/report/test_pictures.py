@@ -16,7 +16,7 @@ from memmodel.errors import InputError
 from memmodel.report.graph import Edge, merged
 from memmodel.report.picture.draw import draw, draw_explained, draw_focus
 from memmodel.report.picture.focus import Focus, focus_of
-from memmodel.report.picture.lanes import iterations, lanes_of, rows_of
+from memmodel.report.picture.lanes import heights_of, iterations, lanes_of
 from memmodel.report.picture.svg import DARK, MARKED, STOPS
 from memmodel.report.report import Report
 from memmodel.why.explanation import explanation
@@ -78,7 +78,7 @@ def test_asynchronous_operations_have_lanes_of_their_own() -> None:
 
 def test_order_goes_down_or_straight_across() -> None:
     found = focus(f"{RING}-loop")
-    rows = rows_of(lanes_of(found.witness), found.edges)
+    rows = heights_of(lanes_of(found.witness), found.edges)
     for edge in found.edges:
         if edge.name in ("iss", "compl", "phase-sync"):
             assert rows[edge.first] <= rows[edge.second], edge
@@ -89,7 +89,7 @@ def test_order_goes_down_or_straight_across() -> None:
 def test_rows_are_found_where_order_goes_in_a_circle() -> None:
     witness = report_samples.mp_witness()
     circle = (Edge("sync", 3, 4), Edge("sync", 5, 2), Edge("rf", 4, 3))
-    rows = rows_of(lanes_of(witness), circle)
+    rows = heights_of(lanes_of(witness), circle)
     assert rows[2] < rows[3] <= rows[4] < rows[5]
 
 

@@ -9,7 +9,7 @@ from helpers.examples import SAMPLE, TIMES
 from memmodel.base import rows
 from memmodel.cat.evaluate.evaluator import Evaluator
 from memmodel.cat.evaluate.graph import ExpressionGraph, Node
-from memmodel.cat.evaluate.rows import RowAlgebra, Value, rows_of
+from memmodel.cat.evaluate.rows import RowAlgebra, Value, as_relation
 from memmodel.search.judging.inclusion import Inclusions
 
 COUNT = 4
@@ -25,7 +25,7 @@ class RandomRows(RowAlgebra):
         self._named: dict[str, Value] = {name: pick.getrandbits(COUNT) for name in SETS}
         for name in RELATIONS:
             self._named[name] = [pick.getrandbits(COUNT) & pick.getrandbits(COUNT) for _ in range(COUNT)]
-        self._named["po"] = rows.closure(rows_of(self._named["po"]))
+        self._named["po"] = rows.closure(as_relation(self._named["po"]))
         self._named["id"] = [1 << event for event in range(COUNT)]
 
     def base(self, node: Node) -> Value:
@@ -60,7 +60,7 @@ def test_what_is_within_is_so_of_every_relation() -> None:
                 if part != whole and inclusions.within(part, whole):
                     shown += len(graph.nodes[part].operands) > 0 < len(graph.nodes[whole].operands)
                     for world in worlds:
-                        mine, other = rows_of(world.value(part)), rows_of(world.value(whole))
+                        mine, other = as_relation(world.value(part)), as_relation(world.value(whole))
                         assert not any(a & ~b for a, b in zip(mine, other, strict=True)), (part, whole, graph.nodes)
     assert shown > 500
 

@@ -14,13 +14,13 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from heapq import heappop, heappush
 from operator import and_, or_
 
-from memmodel.base.rows import Rows, bits, inverse
+from memmodel.base.rows import Rows, bits, inverse, mask_of
 from memmodel.cat.evaluate.evaluator import Evaluator, Known
 from memmodel.cat.evaluate.every_value import EveryValue
 from memmodel.cat.evaluate.graph import ExpressionGraph, Node
 from memmodel.cat.evaluate.large import LargeEvaluator
 from memmodel.cat.evaluate.reaching import lost_of, reached_from
-from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of, rows_of, without
+from memmodel.cat.evaluate.rows import RowAlgebra, Value, as_relation, as_set, without
 
 Difference = int | dict[int, int] | None
 """What a node has that differs: the whole set, or some rows of a relation. None: nothing differs."""
@@ -196,8 +196,8 @@ class ChangedEvaluator(LargeEvaluator):
         """What differs of a node that has this value."""
         other, here, gone = self._base.value(number), self._here, self._gone
         if isinstance(value, int):
-            return None if value == mask_of(other) & here else value
-        rows = rows_of(other)
+            return None if value == as_set(other) & here else value
+        rows = as_relation(other)
         differing = {
             event: row
             for event, (row, old) in enumerate(zip(value, rows, strict=True))
@@ -207,7 +207,7 @@ class ChangedEvaluator(LargeEvaluator):
 
     def _rows(self, number: int, within: int | None = None) -> DifferingRows:
         """The rows of a relation that differ, those `within` some events at least, and those of the other execution."""
-        return self._differing(number, within), rows_of(self._base.value(number))
+        return self._differing(number, within), as_relation(self._base.value(number))
 
     def _differing(self, number: int, within: int | None) -> Mapping[int, int]:
         difference = self.difference(number) if within is None else self._difference_within(number, within)
@@ -227,13 +227,13 @@ class ChangedEvaluator(LargeEvaluator):
 
     def _kept(self, number: int, rows: Iterable[tuple[int, int]]) -> Difference:
         """Of some rows those that differ."""
-        old, here = rows_of(self._base.value(number)), self._here
+        old, here = as_relation(self._base.value(number)), self._here
         return {event: row for event, row in rows if row != old[event] & here} or None
 
     def _set_of(self, number: int, operation: Callable[[int, int], int], left: int, right: int) -> Difference:
         if self.difference(left) is None and self.difference(right) is None:
             return None
-        return self._compared(number, operation(mask_of(self.value(left)), mask_of(self.value(right))))
+        return self._compared(number, operation(as_set(self.value(left)), as_set(self.value(right))))
 
     def _pointwise_of(self, number: int, op: str, left: int, right: int, within: int | None) -> Difference:
         """Of an intersection and a difference, the rows of the first operand that are not empty."""
@@ -242,12 +242,12 @@ class ChangedEvaluator(LargeEvaluator):
             left, right = right, left
         first, needed = self._differing(left, within), within
         if op != "|" and not self._are_known(right):
-            domain = self._base.domain(left) | _mask(first)
+            domain = self._base.domain(left) | mask_of(first)
             needed = domain if within is None else domain & within
         second = self._differing(right, needed)
         if not first and not second:
             return None
-        before, other, old = (rows_of(self._base.value(it)) for it in (left, right, number))
+        before, other, old = (as_relation(self._base.value(it)) for it in (left, right, number))
         made: dict[int, int] = {}
         for event in first.keys() | second.keys():
             if within is not None and not within >> event & 1:
@@ -275,11 +275,11 @@ class ChangedEvaluator(LargeEvaluator):
         asked = here if within is None else here & within
         if nodes[left].op == "[]":
             source = nodes[left].operands[0]
-            sources = mask_of(self.value(source))
+            sources = as_set(self.value(source))
             differing = self._rows(right, sources & asked)
-            events = sources & _mask(differing[0])
+            events = sources & mask_of(differing[0])
             if self.difference(source) is not None:
-                events |= sources ^ mask_of(self._base.value(source))
+                events |= sources ^ as_set(self._base.value(source))
             events &= asked
             return self._kept(
                 number,
@@ -288,18 +288,18 @@ class ChangedEvaluator(LargeEvaluator):
         mine = self._rows(left, within)
         if nodes[right].op == "[]":
             target = nodes[right].operands[0]
-            targets = mask_of(self.value(target))
-            events = _mask(mine[0])
+            targets = as_set(self.value(target))
+            events = mask_of(mine[0])
             if self.difference(target) is not None:
-                events |= self._leading(left, (targets ^ mask_of(self._base.value(target))) & here)
+                events |= self._leading(left, (targets ^ as_set(self._base.value(target))) & here)
             events &= asked
             return self._kept(number, ((event, _row(mine, event, here) & targets) for event in bits(events)))
         others = self._rows(right)
-        through = _mask(others[0])
-        events = (_mask(mine[0]) | self._leading(left, through | self._gone & self._base.domain(right))) & asked
+        through = mask_of(others[0])
+        events = (mask_of(mine[0]) | self._leading(left, through | self._gone & self._base.domain(right))) & asked
         if not events:
             return None
-        old, before, rows = rows_of(self._base.value(number)), mine[1], others[1]
+        old, before, rows = as_relation(self._base.value(number)), mine[1], others[1]
         steps = self._base.domain(right) | through
         gone, back = self._gone | through, self._base.inverse(right)
         known: dict[tuple[int, int], int] = {}
@@ -334,11 +334,11 @@ class ChangedEvaluator(LargeEvaluator):
         that reach least come first, and of these the ones that lie on a cycle: no row is needed before it is made.
         """
         (differing, rows), here, other = self._rows(operand), self._here, self._base
-        known = _mask(differing)
+        known = mask_of(differing)
         changed = known | self._losing(rows, self._leading(operand, self._gone) & here & ~known)
         if not changed:
             return None
-        closed, leading = rows_of(other.value(number)), other.inverse(operand)
+        closed, leading = as_relation(other.value(number)), other.inverse(operand)
         if any(row & ~rows[event] for event, row in differing.items()):
             return self._compared(number, self.rows.apply(self.nodes[number].op, self.value(operand)))
         made: dict[int, int] = {}
@@ -408,7 +408,7 @@ class ChangedEvaluator(LargeEvaluator):
         (differing, rows), here = self._rows(operand), self._here
         if not differing:
             return None
-        old, turned = rows_of(self._base.value(number)), [0] * len(rows)
+        old, turned = as_relation(self._base.value(number)), [0] * len(rows)
         asked = here if within is None else here & within
         for event, row in differing.items():
             turned[event] = (row ^ rows[event]) & asked
@@ -416,8 +416,8 @@ class ChangedEvaluator(LargeEvaluator):
 
     def _sources(self, number: int, operand: int) -> Difference:
         differing, rows = self._rows(operand)
-        mask, here = mask_of(self._base.value(number)) & self._here, self._here
-        for event in bits((_mask(differing) | self._leading(operand, self._gone)) & here):
+        mask, here = as_set(self._base.value(number)) & self._here, self._here
+        for event in bits((mask_of(differing) | self._leading(operand, self._gone)) & here):
             row = differing.get(event, rows[event] & here)
             mask = mask | 1 << event if row else mask & ~(1 << event)
         return self._compared(number, mask)
@@ -425,7 +425,7 @@ class ChangedEvaluator(LargeEvaluator):
     def _targets(self, number: int, operand: int) -> Difference:
         if self.difference(operand) is not None:
             return self._compared(number, self.rows.range(self.value(operand)))
-        mask, rows = mask_of(self._base.value(number)) & self._here, rows_of(self._base.value(operand))
+        mask, rows = as_set(self._base.value(number)) & self._here, as_relation(self._base.value(operand))
         for event in bits(self._gone):
             for target in bits(rows[event] & mask):
                 if not self._base.inverse(operand)[target] & self._here:
@@ -456,13 +456,6 @@ class _ChangedRound(ChangedEvaluator):
         if self.nodes[number].open:
             return super()._difference_within(number, within)
         return self._outside._difference_within(number, within)
-
-
-def _mask(events: Iterable[int]) -> int:
-    mask = 0
-    for event in events:
-        mask |= 1 << event
-    return mask
 
 
 def _row(rows: DifferingRows, event: int, here: int) -> int:

@@ -9,7 +9,7 @@ from memmodel.base.rows import Rows, inverse
 from memmodel.cat.evaluate.evaluator import Evaluator, Known
 from memmodel.cat.evaluate.graph import ExpressionGraph, StoredGraph
 from memmodel.cat.evaluate.large import LARGE
-from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of, rows_of
+from memmodel.cat.evaluate.rows import RowAlgebra, Value, as_relation, as_set
 
 
 class EveryValue(Evaluator[Value]):
@@ -65,9 +65,9 @@ class EveryValue(Evaluator[Value]):
         if rows is None:
             node = self.nodes[number]
             if node.op == "|":
-                rows = rows_of(self.rows.union(*map(self.inverse, node.operands)))
+                rows = as_relation(self.rows.union(*map(self.inverse, node.operands)))
             else:
-                rows = inverse(rows_of(self.value(number)))
+                rows = inverse(as_relation(self.value(number)))
             rows = self._inverses[number] = self._with_one_of_each(rows)
         return rows
 
@@ -75,7 +75,7 @@ class EveryValue(Evaluator[Value]):
         """The events that a relation relates to something."""
         mask = self._domains.get(number)
         if mask is None:
-            mask = self._domains[number] = mask_of(self.rows.domain(self.value(number)))
+            mask = self._domains[number] = as_set(self.rows.domain(self.value(number)))
         return mask
 
     def is_empty(self, number: int) -> bool:

@@ -13,7 +13,7 @@ from memmodel.base.graphs import reached
 from memmodel.base.rows import Rows, bits, range_of, rows_without
 from memmodel.cat.evaluate.evaluator import Evaluator, Known, nothing_known
 from memmodel.cat.evaluate.graph import ExpressionGraph
-from memmodel.cat.evaluate.rows import RowAlgebra, Value, mask_of, rows_of
+from memmodel.cat.evaluate.rows import RowAlgebra, Value, as_relation, as_set
 
 POINTWISE = ("base", "empty", "|", "&", "\\", "~", "[]", "^-1", "?", "product")
 """Operators whose value for a pair follows from the values of their operands for the pair, turned round or not."""
@@ -111,10 +111,10 @@ class LargeEvaluator(Evaluator[Value]):
         if op == ";":
             sources, targets = self._selected(left), self._selected(right)
             if sources is not None:
-                kept = mask_of(self.value(sources))
+                kept = as_set(self.value(sources))
                 return self._from(kept, right) if kept else algebra.empty(is_set=False)
             if targets is not None:
-                return self._into(left, mask_of(self.value(targets)))
+                return self._into(left, as_set(self.value(targets)))
             if self._is_inverse(left):
                 second = self.value(right)
                 return algebra.compose(self._into(left, algebra.domain(second)), second)
@@ -149,10 +149,10 @@ class LargeEvaluator(Evaluator[Value]):
         if self._is(";", number) and self._selected(operands[0]) is None:
             first, targets = self._from(mask, operands[0]), self._selected(operands[1])
             if targets is not None:
-                return rows_of(algebra.to_targets(first, self.value(targets)))
+                return as_relation(algebra.to_targets(first, self.value(targets)))
             return algebra.compose(first, self.value(operands[1]))
         if self._is("|", number):
-            return rows_of(algebra.union(self._from(mask, operands[0]), self._from(mask, operands[1])))
+            return as_relation(algebra.union(self._from(mask, operands[0]), self._from(mask, operands[1])))
         if self._is_inverse(number):
             return algebra.inverse(algebra.to_targets(self.value(operands[0]), mask))
         return algebra.from_sources(mask, self.value(number))
@@ -164,7 +164,7 @@ class LargeEvaluator(Evaluator[Value]):
             return self._chain(operands[0], self._into(operands[1], mask))
         if self._is_inverse(number):
             return algebra.inverse(algebra.from_sources(mask, self.value(operands[0])))
-        return rows_of(algebra.to_targets(self.value(number), mask))
+        return as_relation(algebra.to_targets(self.value(number), mask))
 
     def _chain(self, number: int, rows: Rows) -> Rows:
         """A relation followed by these rows, which are few: from the end."""
@@ -185,7 +185,7 @@ class LargeEvaluator(Evaluator[Value]):
             return self._without(self._without(left, operands[0]), operands[1])
         if self._is_inverse(number):
             if sum(map(int.bit_count, left)) < self.rows.count:
-                back = rows_of(self.value(operands[0]))
+                back = as_relation(self.value(operands[0]))
                 return [
                     row & ~sum([1 << other for other in bits(row) if back[other] >> event & 1])
                     for event, row in enumerate(left)

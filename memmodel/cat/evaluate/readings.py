@@ -18,7 +18,7 @@ from typing import NamedTuple
 from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cat.evaluate.graph import ExpressionGraph, Node, StoredGraph, StoredNodes, parts_of
 from memmodel.cat.evaluate.large import LargeEvaluator
-from memmodel.cat.evaluate.rows import Value, apart, pairs_in, reporting
+from memmodel.cat.evaluate.rows import Value, differences, pairs_in, reporting
 from memmodel.cat.kept import kept_text
 from memmodel.cat.load import load_model
 from memmodel.cat.syntax import Check, Model
@@ -202,7 +202,7 @@ class OtherFlags:
             nodes = [self._node(node) for node in pair]
             if self._evaluator.equal(*nodes):
                 continue
-            parts = apart(*map(self._evaluator.value, nodes))
+            parts = differences(*map(self._evaluator.value, nodes))
             grows, shrinks = (not self._evaluator.rows.is_empty(part) for part in parts)
             for changes, more, fewer in (
                 (grows, difference.grown, difference.shrunk),
@@ -229,7 +229,7 @@ class OtherFlags:
         if name not in self._by_default:
             value = self._evaluator.value(self._node(self._default[name].node))
             self._by_default[name] = reporting(self._checks[name], value)
-        added, gone = apart(self._by_default[name], theirs)
+        added, gone = differences(self._by_default[name], theirs)
         return pairs_in(added if more else gone)
 
     def _node(self, stored: int) -> int:

@@ -16,15 +16,15 @@ Value = int | Rows
 """A set as a mask, or a relation as rows."""
 
 
-def mask_of(value: Value) -> int:
-    """A value that is a set."""
+def as_set(value: Value) -> int:
+    """The value of a set, as a mask."""
     if isinstance(value, int):
         return value
     raise InternalError("a relation where a set is needed")
 
 
-def rows_of(value: Value) -> Rows:
-    """A value that is a relation."""
+def as_relation(value: Value) -> Rows:
+    """The value of a relation, as rows."""
     if isinstance(value, int):
         raise InternalError("a set where a relation is needed")
     return value
@@ -33,7 +33,7 @@ def rows_of(value: Value) -> Rows:
 def pointwise(operation: Callable[[int, int], int], left: Value, right: Value) -> Value:
     """An operation on two sets, or row by row on two relations."""
     if isinstance(left, int) or isinstance(right, int):
-        return operation(mask_of(left), mask_of(right))
+        return operation(as_set(left), as_set(right))
     return list(map(operation, left, right))
 
 
@@ -41,7 +41,7 @@ def without(left: int, right: int) -> int:
     return left & ~right
 
 
-def apart(left: Value, right: Value) -> tuple[Value, Value]:
+def differences(left: Value, right: Value) -> tuple[Value, Value]:
     """What the second of two values has and the first has not, and the other way."""
     return pointwise(without, right, left), pointwise(without, left, right)
 
@@ -61,17 +61,17 @@ class RowAlgebra(Algebra[Value]):
 
     def union(self, left: Value, right: Value) -> Value:
         if isinstance(left, int) or isinstance(right, int):
-            return mask_of(left) | mask_of(right)
+            return as_set(left) | as_set(right)
         return [row | other if row and other else row or other for row, other in zip(left, right, strict=True)]
 
     def intersection(self, left: Value, right: Value) -> Value:
         if isinstance(left, int) or isinstance(right, int):
-            return mask_of(left) & mask_of(right)
+            return as_set(left) & as_set(right)
         return [row & other if row and other else 0 for row, other in zip(left, right, strict=True)]
 
     def difference(self, left: Value, right: Value) -> Value:
         if isinstance(left, int) or isinstance(right, int):
-            return without(mask_of(left), mask_of(right))
+            return without(as_set(left), as_set(right))
         return [
             (row ^ both if (both := row & other) else row) if row and other else row
             for row, other in zip(left, right, strict=True)
@@ -84,26 +84,26 @@ class RowAlgebra(Algebra[Value]):
         return [running & ~row if running >> a & 1 else 0 for a, row in enumerate(value)]
 
     def compose(self, left: Value, right: Value) -> Rows:
-        return rows.compose(rows_of(left), rows_of(right))
+        return rows.compose(as_relation(left), as_relation(right))
 
     def from_sources(self, sources: Value, relation: Value) -> Rows:
-        whole, kept = rows_of(relation), [0] * self.count
-        for event in bits(mask_of(sources)):
+        whole, kept = as_relation(relation), [0] * self.count
+        for event in bits(as_set(sources)):
             kept[event] = whole[event]
         return kept
 
     def to_targets(self, relation: Value, targets: Value) -> Rows:
-        return rows.rows_within(rows_of(relation), mask_of(targets))
+        return rows.rows_within(as_relation(relation), as_set(targets))
 
     def product(self, left: Value, right: Value) -> Rows:
-        pairs, targets = [0] * self.count, mask_of(right)
-        for event in bits(mask_of(left)):
+        pairs, targets = [0] * self.count, as_set(right)
+        for event in bits(as_set(left)):
             pairs[event] = targets
         return pairs
 
     def identity(self, events: Value) -> Rows:
         pairs, alone = [0] * self.count, self._alone
-        for event in bits(mask_of(events)):
+        for event in bits(as_set(events)):
             pairs[event] = alone[event]
         return pairs
 
@@ -113,19 +113,19 @@ class RowAlgebra(Algebra[Value]):
         return [1 << event for event in range(self.count)]
 
     def inverse(self, relation: Value) -> Rows:
-        return rows.inverse(rows_of(relation))
+        return rows.inverse(as_relation(relation))
 
     def optional(self, relation: Value) -> Rows:
-        return [row | self.running & 1 << a for a, row in enumerate(rows_of(relation))]
+        return [row | self.running & 1 << a for a, row in enumerate(as_relation(relation))]
 
     def closure(self, relation: Value) -> Rows:
-        return rows.closure(rows_of(relation))
+        return rows.closure(as_relation(relation))
 
     def domain(self, relation: Value) -> int:
-        return rows.domain(rows_of(relation))
+        return rows.domain(as_relation(relation))
 
     def range(self, relation: Value) -> int:
-        return rows.range_of(rows_of(relation))
+        return rows.range_of(as_relation(relation))
 
     def fails(self, test: str, value: Value) -> bool:
         """True if a value is not empty, not irreflexive, or not acyclic, as the test asks."""

@@ -18,14 +18,14 @@ from memmodel.cat.interpret.values import (
     Typed,
     Value,
     as_kind,
+    binary,
     describe,
     elements,
     entry,
-    joined,
     mentioned,
     set_of,
     shortened,
-    turned,
+    unary,
 )
 from memmodel.cat.primitives import Static
 from memmodel.cat.syntax import Empty, Name
@@ -141,10 +141,10 @@ def where_empty(expander: Expander, test: Typed, first: tree.Term, second: tree.
     then, other = expander.want(then, kind, rule, first), expander.want(other, kind, rule, second)
     every = Typed(Name("_", Kind.SET))
     if test.expr.kind is Kind.SET:  # every pair where the set is not empty, none where it is
-        some = joined(";", joined("*", every, test), joined("*", test, every))
+        some = binary(";", binary("*", every, test), binary("*", test, every))
     else:
         inner = test._replace(expr=as_kind(test.expr, Kind.RELATION))
-        some = joined(";", joined("*", every, every), joined(";", inner, joined("*", every, every)))
+        some = binary(";", binary("*", every, every), binary(";", inner, binary("*", every, every)))
     if kind is Kind.SET:
-        some = turned("domain", some)
-    return joined("|", joined("\\", then, some), joined("&", other, some))
+        some = unary("domain", some)
+    return binary("|", binary("\\", then, some), binary("&", other, some))

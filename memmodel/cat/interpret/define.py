@@ -10,7 +10,7 @@ from memmodel.base.kinds import Kind
 from memmodel.cat.analysis import is_taken_away, names_in
 from memmodel.cat.interpret.choice import choose, order_name, substituted
 from memmodel.cat.interpret.expand import Expander
-from memmodel.cat.interpret.values import Entry, Macro, NamedValue, Scope, Typed, as_kind, is_void, joined, turned
+from memmodel.cat.interpret.values import Entry, Macro, NamedValue, Scope, Typed, as_kind, binary, is_void, unary
 from memmodel.cat.primitives import Static
 from memmodel.cat.syntax import Binary, Check, Definition, Empty, Expr, Name, operands_of, rebuilt
 from memmodel.cat.text import tree
@@ -130,19 +130,19 @@ class Definer(Expander):
         self.definitions.append(definition)
         order = Name(name, Kind.RELATION, len(self.definitions) - 1, span)
         if not self.void(extends):
-            missing = joined("\\", joined("&", joined("*", over, over), extends), Typed(order, over.height + 1))
+            missing = binary("\\", binary("&", binary("*", over, over), extends), Typed(order, over.height + 1))
             self.demand(f"{name}-extends", "it contains what it has to contain", missing)
         return order
 
     def located(self, name: str, over: Typed, extends: Typed, span: Span) -> NamedValue:
         """A total order on the events of a set that access one location, for each location."""
         loc = Typed(Name("loc", Kind.RELATION))
-        pairs = joined("*", over, over)
+        pairs = binary("*", over, over)
         if not self.within_writes(over.expr):
-            order = self.ordered(f"{name}-order", over, joined("&", extends, loc), span)
-            return self.define(name, joined("&", Typed(order, over.height + 1), loc), None, "", span)
+            order = self.ordered(f"{name}-order", over, binary("&", extends, loc), span)
+            return self.define(name, binary("&", Typed(order, over.height + 1), loc), None, "", span)
         co = Typed(Name("co", Kind.RELATION))
-        body = co if self.followed(over.expr) == Name("W", Kind.SET) else joined("&", co, pairs)
+        body = co if self.followed(over.expr) == Name("W", Kind.SET) else binary("&", co, pairs)
         value = self.define(name, body, None, "", span)
         chosen = Typed(Name(name, Kind.RELATION, value.ref), value.height + 1)
         self.demand(f"{name}-total", "the events of one location have one order", unordered(over, chosen))
@@ -152,7 +152,7 @@ class Definer(Expander):
         initial = self.term(tree.Ref("co0", span), self.base)
         self.foreign = known  # the model has not spoken of it
         if self.followed(extends.expr) != initial.expr and not self.void(extends):
-            missing = joined("\\", joined("&", joined("&", pairs, loc), extends), chosen)
+            missing = binary("\\", binary("&", binary("&", pairs, loc), extends), chosen)
             self.demand(f"{name}-extends", "it contains what it has to contain", missing)
         return value
 
@@ -198,9 +198,9 @@ class Definer(Expander):
 
 def unordered(over: Typed, order: Typed) -> Typed:
     """The pairs on one location that an order leaves unordered."""
-    pairs = joined("&", joined("*", over, over), Typed(Name("loc", Kind.RELATION)))
-    either = joined("|", joined("|", order, turned("^-1", order)), Typed(Name("id", Kind.RELATION)))
-    return joined("\\", pairs, either)
+    pairs = binary("&", binary("*", over, over), Typed(Name("loc", Kind.RELATION)))
+    either = binary("|", binary("|", order, unary("^-1", order)), Typed(Name("id", Kind.RELATION)))
+    return binary("\\", pairs, either)
 
 
 def _speaks_of(expr: Expr, names: range) -> bool:

@@ -28,16 +28,16 @@ from memmodel.cat.interpret.values import (
     Typed,
     Value,
     as_kind,
+    binary,
     describe,
     elements,
     entry,
     is_void,
-    joined,
     mentioned,
     set_of,
     shortened,
     steps,
-    turned,
+    unary,
 )
 from memmodel.cat.interpret.world import World
 from memmodel.cat.names import BASE_NAMES
@@ -214,7 +214,7 @@ class Expander(ABC):
             inner = self.want(inner, Kind.SET, "`[ ]` is the identity on a set", term.operand)
         elif term.op != "~":
             inner = self.want(inner, Kind.RELATION, f"`{term.op}` applies to a relation", term.operand)
-        return turned(term.op, inner, term.span)
+        return unary(term.op, inner, term.span)
 
     def infix(self, term: tree.Infix, left: Value, right: Value) -> Value:
         if term.op == "++":
@@ -236,7 +236,7 @@ class Expander(ABC):
             self.notices.append(Notice(message, term.span, "RMW has both; rmw relates them"))
         left = self.want(left, wanted, f"{rule}; left side", term.left, term.op)
         right = self.want(right, wanted, f"{rule}; right side", term.right, term.op)
-        return joined(term.op, left, right, term.span)
+        return binary(term.op, left, right, term.span)
 
     def added(self, term: tree.Infix, left: Value, right: Value) -> Value:
         """`element ++ set`."""

@@ -254,14 +254,14 @@ def mentioned(term: object) -> tuple[list[tree.Ref], set[str]]:
     return used, bound
 
 
-def joined(op: str, left: Typed, right: Typed, span: Span = NO_SPAN) -> Typed:
+def binary(op: str, left: Typed, right: Typed, span: Span = NO_SPAN) -> Typed:
     """Two expressions with an operator between them."""
     kind = Kind.RELATION if op in ("*", ";") else left.expr.kind
     expr = Binary(op, left.expr, right.expr, kind, span)
     return Typed(expr, max(left.height, right.height) + 1, left.size + right.size + 1)
 
 
-def turned(op: str, inner: Typed, span: Span = NO_SPAN) -> Typed:
+def unary(op: str, inner: Typed, span: Span = NO_SPAN) -> Typed:
     """An expression with an operator before or after it, or around it as `[]`, `domain` and `range`."""
     kind = Kind.SET if op in ("domain", "range") else inner.expr.kind if op == "~" else Kind.RELATION
     return Typed(Unary(op, inner.expr, kind, span), inner.height + 1, inner.size + 1)

@@ -38,7 +38,7 @@ from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.surroundings import Surroundings
-from memmodel.kernel.machine.values.expressions import assigning, remembering, rows_of
+from memmodel.kernel.machine.values.expressions import assigning, lane_values, remembering
 from memmodel.kernel.machine.values.lanes import Get, Step, together
 from memmodel.kernel.machine.values.specials import special
 from memmodel.kernel.trace.blocks import Block
@@ -158,7 +158,7 @@ class Interpreter:
 
     def value(self, expr: Expr) -> Get:
         """The values of an expression in all lanes; numbers are unsigned."""
-        return rows_of(expr, self._leaf)
+        return lane_values(expr, self._leaf)
 
     def _leaf(self, leaf: Leaf) -> Get:
         if isinstance(leaf, AddressOf):

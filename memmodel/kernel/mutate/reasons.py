@@ -9,10 +9,10 @@ to the other.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from memmodel.base.labels import Access, Action, Mbarrier
-from memmodel.base.rows import Rows, bits
+from memmodel.base.rows import Rows, bits, union
 from memmodel.kernel.check.so_far import JudgedRun
 from memmodel.kernel.mutate.mutations import Mutation
 from memmodel.kernel.order.flags import Flags
@@ -38,7 +38,7 @@ class LaunchOrder:
         self.program = flags.execution.relation("po")
         defined = [flags.relation(name) for name in DEFINED]
         rows = [row for row in defined if row is not None] + [flags.execution.relation(name) for name in STEPS]
-        self.steps = [sum_of(cells) for cells in zip(*rows, strict=True)]
+        self.steps = [union(cells) for cells in zip(*rows, strict=True)]
         self._pairs: dict[bool, tuple[Pair, ...]] = {}
 
     @classmethod
@@ -138,14 +138,6 @@ class LaunchOrder:
             at = came[at]
         ends = self.places((first, second))
         return list(dict.fromkeys(instruction for instruction in way[::-1] if instruction not in ends))
-
-
-def sum_of(cells: Iterable[int]) -> int:
-    """The union of masks."""
-    union = 0
-    for cell in cells:
-        union |= cell
-    return union
 
 
 def redundant(base: LaunchOrder, mutant: LaunchOrder, change: Mutation) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from memmodel.base.rows import Rows, bits, components
+from memmodel.base.rows import Rows, bits, components, mask_of
 from memmodel.concrete.execution import Execution
 from memmodel.kernel.flow.ahead import NOBODY, looking_ahead
 from memmodel.kernel.flow.polling import complaints
@@ -58,15 +58,15 @@ def why_undecided(run: LaunchTrace, entry: PtxFunction, test: PtxInstruction) ->
 
 def passing(execution: Execution, saved: Saved) -> Execution:
     """The execution in which these tests observe what the waits behind them observe, beside the waits."""
-    waits, relations = _mask(saved), execution.chosen_relations
+    waits, relations = mask_of(saved), execution.chosen_relations
     sets = {
-        name: members | _mask({saved[wait]: wait for wait in bits(members & waits)})
+        name: members | mask_of(saved[wait] for wait in bits(members & waits))
         for name, members in execution.chosen_sets.items()
     }
     changed = {name: list(relations[name]) for name in (*TO_TEST, *FROM_TEST)}
     for rows in (changed[name] for name in TO_TEST):
         for row, seen in enumerate(rows):
-            rows[row] = seen | _mask({saved[wait]: wait for wait in bits(seen & waits)})
+            rows[row] = seen | mask_of(saved[wait] for wait in bits(seen & waits))
     for wait, test in saved.items():
         for name in FROM_TEST:
             changed[name][test] |= changed[name][wait]
@@ -93,21 +93,14 @@ def may_pass(execution: Execution, saved: Saved, happens: Rows) -> bool:
     another, and so on in a circle.
     """
     tests = {test: place for place, test in enumerate(dict.fromkeys(saved.values()))}
-    of_update, waits = dict[int, int](), _mask(saved)
+    of_update, waits = dict[int, int](), mask_of(saved)
     for update, seen in enumerate(execution.relation(OBSERVES)):
         for wait in bits(seen & waits):
             of_update[update] = of_update.get(update, 0) | 1 << tests[saved[wait]]
-    updates, rows = _mask(of_update), list[int]()
+    updates, rows = mask_of(of_update), list[int]()
     for test in tests:
         later = 0
         for update in bits(happens[test] & updates):
             later |= of_update[update]
         rows.append(later)
     return all(len(part) == 1 for part in components(rows)) and not any(row >> at & 1 for at, row in enumerate(rows))
-
-
-def _mask(numbers: Mapping[int, object]) -> int:
-    mask = 0
-    for number in numbers:
-        mask |= 1 << number
-    return mask

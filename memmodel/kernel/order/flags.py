@@ -18,7 +18,7 @@ from memmodel.cat.evaluate.every_value import EveryValue
 from memmodel.cat.evaluate.graph import ExpressionGraph, Node, graph_of
 from memmodel.cat.evaluate.large import LargeEvaluator
 from memmodel.cat.evaluate.readings import FlagPairs, OtherFlags
-from memmodel.cat.evaluate.rows import RowAlgebra, Value, reported, rows_of
+from memmodel.cat.evaluate.rows import RowAlgebra, Value, as_relation, reported
 from memmodel.cat.syntax import Check, Model
 from memmodel.concrete.execution import Execution
 from memmodel.concrete.less_events import LessEvents
@@ -213,7 +213,7 @@ class Flags:
     def relation(self, name: str) -> Rows | None:
         """A relation that the model defines under that name."""
         number = self._names.get(name)
-        return None if number is None else rows_of(self._evaluator.value(number))
+        return None if number is None else as_relation(self._evaluator.value(number))
 
     def inverse(self, rows: Rows) -> Rows:
         """The inverse of a relation."""

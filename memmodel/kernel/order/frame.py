@@ -5,7 +5,7 @@ In: events. Out: `KernelFrame`. The meaning is that of the tables of `memmodel.b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -27,7 +27,7 @@ from memmodel.base.labels import (
 )
 from memmodel.base.points import Point
 from memmodel.base.relations import OF_ITS_THREAD, RELATION_ROWS, BaseRelation, Holds
-from memmodel.base.rows import Rows, bits
+from memmodel.base.rows import Rows, bits, mask_of, union
 from memmodel.base.sets import SET_ROWS, names_of
 from memmodel.concrete.execution import ConcreteEvent, Execution, FixedPart
 from memmodel.kernel.conflicts.uses import outlives
@@ -131,7 +131,7 @@ class KernelFrame(FixedPart):
         for sizes in places.values():
             masks = {size: _mask(points) for size, points in sizes.items()}
             for points in sizes.values():
-                others_mask = _union(masks[size] for size, others in sizes.items() if row.holds(points[0], others[0]))
+                others_mask = union(masks[size] for size, others in sizes.items() if row.holds(points[0], others[0]))
                 for point in points:
                     rows[point.event] = others_mask
         return rows
@@ -154,7 +154,7 @@ class KernelFrame(FixedPart):
             apart = 0
             for others, of in zip(classes.values(), masks, strict=True):
                 pair = _of_two_threads(members, others)
-                apart |= _union(of.values()) if pair is not None and row.holds(*pair) else 0
+                apart |= union(of.values()) if pair is not None and row.holds(*pair) else 0
             for thread, points in members.items():
                 own, mine = 0, 0
                 for others, of in zip(classes.values(), masks, strict=True):
@@ -300,7 +300,7 @@ def covered(points: Sequence[Point], events: Mapping[int, TraceEvent]) -> dict[i
     masks = {}
     for number, event in events.items():
         if isinstance(event.label, Allocates):
-            masks[number] = _union(held.get(id(owner), 0) for owner in event.owners)
+            masks[number] = union(held.get(id(owner), 0) for owner in event.owners)
         elif event.range is not None and isinstance(event.label, ProxyFence):
             block, first, end = event.range
             inside = [mask for (other, low, high), mask in maps if other is block and first <= low and high <= end]
@@ -348,14 +348,7 @@ def ends(points: Sequence[Point], threads: Sequence[TraceThread]) -> dict[str, R
 
 
 def _mask(points: list[Point]) -> int:
-    return _union(1 << point.event for point in points)
-
-
-def _union(masks: Iterable[int]) -> int:
-    union = 0
-    for mask in masks:
-        union |= mask
-    return union
+    return mask_of(point.event for point in points)
 
 
 def _of_two_threads(

@@ -79,7 +79,7 @@ def unit_of(event: ShownEvent) -> str:
     return next((unit for begin, unit in UNITS if head.startswith(begin)), "asynchronous")
 
 
-def rows_of(lanes: Sequence[Lane], edges: Iterable[Edge]) -> dict[int, int]:
+def heights_of(lanes: Sequence[Lane], edges: Iterable[Edge]) -> dict[int, int]:
     """The row of every event: below the one before it in its lane, and not above what comes before it elsewhere."""
     after: dict[int, list[tuple[int, int]]] = {event.uid: [] for lane in lanes for event in lane.events}
     for lane in lanes:

@@ -14,7 +14,7 @@ from itertools import groupby
 from memmodel.answer import ShownEvent, Witness
 from memmodel.ptx.vocabulary import Place
 from memmodel.report.graph import Edge
-from memmodel.report.picture.lanes import Lane, is_async, lanes_of, levels_of, rows_of
+from memmodel.report.picture.lanes import Lane, heights_of, is_async, lanes_of, levels_of
 from memmodel.report.picture.phases import Phase
 
 CHAR = 7.5
@@ -170,7 +170,7 @@ def arrange(
     """Place the events below `top`. The edges decide how much room there is between columns, and what stands above."""
     drawn = tuple(edges)
     lanes = _with_bands(lanes_of(witness), phases)
-    rows = rows_of(lanes, drawn)
+    rows = heights_of(lanes, drawn)
     cell = {event.uid: (c, rows[event.uid]) for c, lane in enumerate(lanes) for event in lane.events}
     initial = _initial(witness, drawn)
     cell |= {event.uid: (-1, index) for index, event in enumerate(initial)}

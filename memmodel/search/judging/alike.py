@@ -18,7 +18,7 @@ from memmodel.base.rows import Rows
 from memmodel.base.sets import SET_ROWS
 from memmodel.cat.evaluate.evaluator import Evaluator
 from memmodel.cat.evaluate.graph import COMMUTING, ExpressionGraph, Node
-from memmodel.cat.evaluate.rows import RowAlgebra, Value, rows_of
+from memmodel.cat.evaluate.rows import RowAlgebra, Value, as_relation
 from memmodel.cat.syntax import Model
 from memmodel.errors import InternalError
 from memmodel.search.judging.frames import Readied, ways
@@ -113,7 +113,7 @@ class LeastLabels(MostLabels):
         return [0] * self.count
 
     def closure(self, relation: Value) -> Rows:
-        return rows_of(relation)
+        return as_relation(relation)
 
     def domain(self, relation: Value) -> int:
         return 0
@@ -125,7 +125,7 @@ class LeastLabels(MostLabels):
         return [0] * self.count
 
     def optional(self, relation: Value) -> Rows:
-        return rows_of(relation)
+        return as_relation(relation)
 
 
 def upper_bounds(graph: ExpressionGraph, labels: Sequence[Label], absent: Collection[str] = ()) -> Evaluator[Value]:

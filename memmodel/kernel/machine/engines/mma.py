@@ -19,7 +19,7 @@ from memmodel.kernel.machine.state import Blocking, Machine
 from memmodel.kernel.machine.values.lanes import Get, forgetting
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.problems import Refused
-from memmodel.memory.descriptor import columns_of, rows_of, shape_mask
+from memmodel.memory.descriptor import matrix_columns, matrix_rows, shape_mask
 from memmodel.program.ops import Track
 from memmodel.program.warp_ops import (
     CollectorUse,
@@ -110,9 +110,9 @@ class MmaShape:
 
 def shape_of(value: int, elements: TensorElements) -> MmaShape:
     """An instruction descriptor taken apart."""
-    rows = rows_of(value, scaled=elements.scaled)
+    rows = matrix_rows(value, scaled=elements.scaled)
     depth = DEEPER if elements.deepens and value >> 31 & 1 else DEPTH
-    return MmaShape(rows, columns_of(value), bool(value >> 15 & 1), bool(value >> 16 & 1), depth)
+    return MmaShape(rows, matrix_columns(value), bool(value >> 15 & 1), bool(value >> 16 & 1), depth)
 
 
 def multiply_in_tensor_memory(interpreter: Interpreter, op: MultiplyInTensorMemory) -> Blocking:

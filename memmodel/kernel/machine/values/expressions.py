@@ -1,8 +1,8 @@
 """Expressions as functions of the values in the lanes of a warp.
 
-In: an `Expr`, and what its leaves yield. Out: `rows_of`, its values in all lanes; `assigning`, a step that puts them
-into a register. An expression is compiled once to a function of its leaves; values that are the same in all lanes are
-computed once. `program.unknowns` says what is unknown.
+In: an `Expr`, and what its leaves yield. Out: `lane_values`, its values in all lanes; `assigning`, a step that puts
+them into a register. An expression is compiled once to a function of its leaves; values that are the same in all lanes
+are computed once. `program.unknowns` says what is unknown.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def assigning(expr: Expr, slot: int, width: int, leaf: LeafValues) -> Step:
         return forgetting([slot])
     if not isinstance(expr, Apply):
         if isinstance(expr, Const):
-            return copied(slot, rows_of(Const(expr.value & (1 << width) - 1), leaf))
+            return copied(slot, lane_values(Const(expr.value & (1 << width) - 1), leaf))
         mask = (1 << width) - 1
         return unary(lambda value: value & mask, slot, leaf(expr))
     sources = [leaf(name) for name in function.leaves]
@@ -43,12 +43,12 @@ def assigning(expr: Expr, slot: int, width: int, leaf: LeafValues) -> Step:
         args = [compiled(arg) for arg in expr.args]
         if expr.op == "selp" and args[2].plain and all(arg.plain or not arg.leaves for arg in args[:2]):
             chosen = fitted(choosing(operation(expr.op, expr.type)), expr.type, width)
-            return choice(chosen, slot, *(rows_of(arg, leaf) for arg in expr.args))
+            return choice(chosen, slot, *(lane_values(arg, leaf) for arg in expr.args))
         return lenient(fn, slot, sources)
     return binary(fn, slot, *sources) if len(sources) == 2 else many(fn, slot, sources)
 
 
-def rows_of(expr: Expr, leaf: LeafValues) -> Get:
+def lane_values(expr: Expr, leaf: LeafValues) -> Get:
     """The values of an expression in all lanes; numbers are unsigned."""
     expr = stripped(expr)
     if isinstance(expr, Const):
@@ -70,7 +70,7 @@ def remembering(expr: Expr, leaf: LeafValues) -> Get:
     expr = stripped(expr)
     function = compiled(expr)
     if not isinstance(expr, Apply) or not function.leaves:
-        return rows_of(expr, leaf)
+        return lane_values(expr, leaf)
     last: list[tuple[list[Row], Row]] = []
     sources = [leaf(name) for name in function.leaves]
 
