@@ -234,9 +234,9 @@ class Diagnosing:
         flags = [flag for flag in self.model.flags if kind_of(flag.name) in (FindingKind.RACE, FindingKind.HAZARD)]
         pairs = [(flag, pair) for flag in flags for pair in values.reported(flag) if pair[0] < pair[1]]
         pairs.sort(key=lambda pair: not any(self.sources >> end & 1 for end in pair[1]))
-        for flag, pair in pairs[:PAIRS]:
-            # The raced access may itself be the flag that the outcome reads, so it does not count as data.
-            asking = Diagnosing(self.model, self.execution, self.ranks, flag, pair, self.known, data=False)
+        # The raced access may itself be the flag that the outcome reads: then it does not count as data.
+        for (flag, pair), data in product(pairs[:PAIRS], (True, False)):
+            asking = Diagnosing(self.model, self.execution, self.ranks, flag, pair, self.known, data=data)
             diagnosis = asking.diagnosis()
             if diagnosis is None or any(self._asks_what_was_seen(change) for change in diagnosis.changes):
                 continue

@@ -35,6 +35,11 @@ MAXIMUM = twice(
     "ld.relaxed.gpu.global.u32 %a, [x];\nsetp.lt.u32 %p, %a, 5;\n@%p st.relaxed.gpu.global.u32 [x], 5;",
     "~exists (x != 5)",
 )
+LARGEST = twice(
+    "ld.relaxed.gpu.global.u32 %a, [x];\nsetp.ge.u32 %p, %a, 5;\n@%p bra OUT;\nst.relaxed.gpu.global.u32 [x], 5;\n"
+    "OUT: mov.u32 %end, 0;",
+    "~exists (x != 5)",
+)
 TAKEN = twice(
     "mov.u32 %won, 0;\nld.relaxed.gpu.global.u32 %a, [x];\nsetp.ne.u32 %p, %a, 0;\n@%p bra OUT;\n"
     "st.relaxed.gpu.global.u32 [x], 1;\nmov.u32 %won, 1;\nOUT: mov.u32 %end, 0;",
@@ -90,6 +95,7 @@ Candidates = Callable[[LoweredTest], Iterable[Edit]]
     [
         (COUNTER, one_atomic, "atom.relaxed.gpu.global.add.u32 %a, [x], 1"),
         (MAXIMUM, one_atomic, "atom.relaxed.gpu.global.max.u32 %a, [x], 5"),
+        (LARGEST, one_atomic, "atom.relaxed.gpu.global.max.u32 %a, [x], 5"),
         (TAKEN, one_atomic, "atom.relaxed.gpu.global.cas.b32 %a, [x], 0, 1"),
         (TURN, one_atomic, "atom.relaxed.gpu.global.exch.b32 %a, [x], 1"),
         (TORN, one_access, "ld.relaxed.gpu.global.b64"),
@@ -147,6 +153,37 @@ def test_a_moved_commit_leaves_no_empty_group() -> None:
     ]
     texts = [" ".join(apply(GROUPS, (edit,)).split()) for edit in moves]
     assert texts and not any("commit_group; cp.async.commit_group" in text for text in texts)
+
+
+def test_two_counts_at_one_barrier_are_two_barriers() -> None:
+    text = """PTX counts
+thread A @ cta 0 { bar.sync 1, 64; bar.sync 1, 96; }
+thread B @ cta 0 { bar.sync 1, 64; bar.sync 1, 96; }
+thread C @ cta 0 { bar.sync 1, 96; }
+~exists undefined
+"""
+    texts = [apply(text, (edit,)) for edit in replacements(api.lowered(Source("counts", text)))]
+    assert any(new.count("bar.sync 2, 64;") == 2 and new.count("bar.sync 1, 96;") == 3 for new in texts)
+
+
+def test_weaken_drops_a_fence_between_two_matrix_operations_on_the_same_registers() -> None:
+    mma = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%d0, %d1, %d2, %d3}, %a, %b, 1, 1, 1, 0, 0;"
+    text = f"""PTX two
+.shared .align 16 .u32 sa[4] = {{2}};
+.shared .align 16 .u32 sb[4] = {{3}};
+thread W @ cta 0 {{
+    mov.u64 %a, sa; mov.u64 %b, sb;
+    wgmma.fence.sync.aligned;
+    {mma}
+    wgmma.fence.sync.aligned;
+    {mma}
+    wgmma.commit_group.sync.aligned;
+    wgmma.wait_group.sync.aligned 0;
+}}
+~exists undefined
+"""
+    weaker = weaken("two", text, MODELS, OPTIONS)
+    assert weaker.best and [change.start for change in weaker.changes] == [text.rindex("    wgmma.fence")]
 
 
 HANDED_BACK = """PTX back

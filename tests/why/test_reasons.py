@@ -366,3 +366,45 @@ def test_who_waited_for_a_copy_reads_before_the_next_one() -> None:
     story, *_ = api.explain(NEXT_REQUEST).stories
     assert story.first is not None and story.first.thread == "C"
     assert Reason.NOT_WAITED not in {obstacle.reason for obstacle in story.obstacles}
+
+
+def explained(text: str) -> list[str]:
+    """The obstacles of the outcome of a test."""
+    return [obstacle.text for obstacle in api.explain(text).stories[0].obstacles]
+
+
+def test_of_several_updates_the_one_that_is_lost_is_named() -> None:
+    """Both threads read the first value; the one that writes last loses what the other one has written."""
+    texts = explained("""PTX two
+.global .u32 m;
+thread A @ cta 0 {
+    ld.relaxed.gpu.global.u32 %r, [m];
+    setp.ge.u32 %p, %r, 3;
+    @!%p st.relaxed.gpu.global.u32 [m], 3;
+}
+thread B @ cta 1 {
+    ld.relaxed.gpu.global.u32 %r, [m];
+    setp.ge.u32 %p, %r, 5;
+    @!%p st.relaxed.gpu.global.u32 [m], 5;
+}
+exists (m != 5)
+""")
+    assert len(texts) == 1 and "comes between a (A, line 4) and b (A, line 6)" in texts[0]
+
+
+def test_data_that_is_read_from_the_future_hands_nothing_over() -> None:
+    text = """PTX count
+.global .u32 x = 5;
+.global .u32 n = 2;
+thread A @ cta 0, gpu 0 { ld.global.u32 %r, [x]; atom.relaxed.gpu.global.add.u32 %t, [n], -1; }
+thread B @ cta 1, gpu 0 {
+    atom.relaxed.gpu.global.add.u32 %t, [n], -1;
+    setp.ne.u32 %p, %t, 1;
+    @%p bra OUT;
+    st.global.u32 [x], 0;
+OUT: mov.u32 %z, 0;
+}
+exists (A:r == 0)
+"""
+    texts = explained(text)
+    assert len(texts) == 2 and all(" n = 1 (" in text and "is relaxed where" in text for text in texts)

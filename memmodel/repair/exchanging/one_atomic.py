@@ -31,8 +31,11 @@ ARITHMETIC = {"add": "u", "min": "", "max": "", "and": "b", "or": "b", "xor": "b
 
 SEMANTICS = ("relaxed", "acquire", "release", "acq_rel")
 
-COMPARED = {"lt": "max", "le": "max", "gt": "min", "ge": "min"}
+COMPARED = {"eq": "cas", "lt": "max", "le": "max", "gt": "min", "ge": "min"}
 """The comparison of what was loaded with what is stored only if it holds, and the atomic that does the same."""
+
+OPPOSITE = {"ne": "eq", "ge": "lt", "gt": "le", "le": "gt", "lt": "ge"}
+"""The comparison that holds where another one does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +128,13 @@ def _operation(
     if len(guards) != 1 or len(branches) > 1 or (branches and branches[0].guard is None) or writers:
         return None
     relation, (predicate, left, right) = comparison.parts[1], comparison.operands[:3]
-    holds = guards[0].negated is bool(branches)  # the store is made where the comparison holds
-    if not (isinstance(predicate, Reg) and predicate.name == guards[0].register and left == register):
+    if not (isinstance(predicate, Reg) and predicate.name == guards[0].register and _same(left, register)):
         return None
-    if (relation == "eq" and holds) or (relation == "ne" and not holds):
-        return "cas", bits, f"{right.span.text}, {value.span.text}"
-    if right == value and holds and relation in COMPARED:
+    if guards[0].negated is not bool(branches):  # the store is made where the comparison does not hold
+        relation = OPPOSITE.get(relation, "")
+    if relation == "eq":
+        return COMPARED[relation], bits, f"{right.span.text}, {value.span.text}"
+    if right == value and relation in COMPARED:
         return COMPARED[relation], comparison.parts[-1], value.span.text
     return None
 

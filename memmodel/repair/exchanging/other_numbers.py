@@ -46,7 +46,8 @@ def other_numbers(lowered: LoweredTest) -> Iterator[Edit]:
 
 
 def at_another_barrier(lowered: LoweredTest) -> Iterator[Edit]:
-    """As many threads as meet at a barrier, at one that is not in use; where more threads than that come to it."""
+    """As many threads as meet at a barrier, at one that is not in use; where more threads than that come to it, or ask
+    for another count."""
     uses: dict[tuple[int, int], dict[int, list[Edit]]] = {}
     used = {barrier[1] for thread in lowered.test.threads for it in instructions(thread) if (barrier := barrier_of(it))}
     free = next(number for number in range(1, len(used) + 2) if number not in used)
@@ -61,7 +62,8 @@ def at_another_barrier(lowered: LoweredTest) -> Iterator[Edit]:
             edit = Edit(span.start, span.end, str(free), what, NUMBER, group)
             uses.setdefault((barrier[1], operands[1].value), {}).setdefault(number, []).append(edit)
     for (barrier_number, count), threads in uses.items():
-        if not count // WARP < len(threads) <= MOST_AT_BARRIER:
+        counts = sum(other == barrier_number for other, _ in uses)
+        if not count // WARP < len(threads) + (counts > 1) <= MOST_AT_BARRIER + 1:
             continue
         for some in combinations(threads, count // WARP):
             first, *more = [edit for number in some for edit in threads[number]]

@@ -80,7 +80,7 @@ class SiteForms:
     def _change(self, execution: Execution, forms: Forms, site: int, form: int) -> Alteration | None:
         now = Delta((0, 0)) if forms[site] == 0 else self.delta(site, forms[site])
         then = Delta(now.at) if form == 0 and now is not None else self.delta(site, form)
-        if now is None or then is None or len(now.inserted) > len(then.inserted):
+        if now is None or then is None or len(now.inserted) > len(then.inserted) or now.hidden or then.hidden:
             return None
         at = then.at[0], then.at[1] + self._ahead(forms, site, then)
         if now.inserted and len(now.inserted) == len(then.inserted):

@@ -24,8 +24,16 @@ def of_synchronization(asked: Situation) -> Iterator[Change]:
     about = asked.sources
     early = [(read, write) for read, write in _early(asked) if not about or about >> read & 1]
     pairs = [asked.pair, asked.pair[::-1]] if asked.pair is not None else [*_overtaken(asked), *early]
-    concerned = {(a, b) for a, b in pairs if about >> a & 1 or about >> b & 1 or _tells_nobody(asked, a)}
-    pairs.sort(key=lambda pair: (_uses_what_ended(asked, *pair), asked.flow.leads(*pair[::-1]), pair not in concerned))
+    lost = {pair: updates for pair in pairs if (updates := _lost_updates(asked, *pair))}
+    concerned = {(a, b) for a, b in pairs if about & (1 << a | 1 << b | lost.get((a, b), 0)) or _tells_nobody(asked, a)}
+    pairs.sort(
+        key=lambda pair: (
+            _uses_what_ended(asked, *pair),
+            asked.flow.leads(*pair[::-1]),
+            pair not in concerned,
+            pair not in lost,
+        )
+    )
     for number, (a, b) in enumerate(pairs):
         start, end = asked.flow.in_po(a), asked.flow.in_po(b)
         first, second = asked.events[start].point, asked.events[end].point
@@ -48,6 +56,12 @@ def _uses_what_ended(asked: Situation, first: int, second: int) -> bool:
     """True if the first event invalidates an object, and the second one is no init of it: it has to come before."""
     actions = [label.action if isinstance(label := asked.events[n].label, Mbarrier) else None for n in (first, second)]
     return actions[0] is Action.INVAL and actions[1] is not Action.INIT
+
+
+def _lost_updates(asked: Situation, write: int, read: int) -> int:
+    """The later writes of the reading thread to the same place, before which the write comes."""
+    later = bits(asked.po[read] & asked.execution.relation("co")[write])
+    return sum(1 << n for n in later if asked.events[n].point.cell == asked.events[read].point.cell)
 
 
 def _tells_nobody(asked: Situation, event: int) -> bool:
