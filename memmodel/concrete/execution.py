@@ -7,9 +7,10 @@ Settled here: which events an execution has. The tables of `memmodel.base` say w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import permutations
 
 from memmodel.base.labels import (
     Access,
@@ -25,7 +26,7 @@ from memmodel.base.labels import (
 )
 from memmodel.base.points import Point
 from memmodel.base.relations import RELATION_ROWS
-from memmodel.base.rows import Rows, bits
+from memmodel.base.rows import Rows, bits, mask_of, union
 from memmodel.base.sets import SET_ROWS, names_of
 from memmodel.concrete.cutting import Cutting
 from memmodel.concrete.records import (
@@ -296,6 +297,15 @@ class FixedPart:
     def _warpgroup_completions(self) -> Rows:
         """Reads of wgmma by other warps of a warpgroup -> a wait that covers the same instruction of its own warp."""
         rows, compl = [0] * self.count, self.relation("compl")
+        for issue, peer in self._same_wgmma():
+            completions = union(compl[part] for part in self._parts(issue))
+            waits = mask_of(event for event in bits(completions) if isinstance(self.events[event].label, GroupWait))
+            for part in self._parts(peer):
+                rows[part] |= waits
+        return rows
+
+    def _same_wgmma(self) -> Iterator[tuple[int, int]]:
+        """The issues of one wgmma.mma_async by two warps of a warpgroup: the k-th of each is the same instruction."""
         issues: dict[int, list[int]] = {}
         for number, event in enumerate(self.events):
             thread, place = event.point.thread, event.point.place
@@ -303,16 +313,9 @@ class FixedPart:
                 continue
             if isinstance(event.label, Issue) and event.label.family is Family.WGMMA:
                 issues.setdefault(thread, []).append(number)
-        for thread, mine in issues.items():
-            for other, theirs in issues.items():
-                if thread == other or self._warpgroup(mine[0]) != self._warpgroup(theirs[0]):
-                    continue
-                for first, second in zip(mine, theirs, strict=False):
-                    for part in self._parts(first):
-                        waits = sum(1 << b for b in bits(compl[part]) if isinstance(self.events[b].label, GroupWait))
-                        for peer in self._parts(second):
-                            rows[peer] |= waits
-        return rows
+        for thread, other in permutations(issues, 2):
+            if self._warpgroup(issues[thread][0]) == self._warpgroup(issues[other][0]):
+                yield from zip(issues[thread], issues[other], strict=False)
 
     def _warpgroup(self, event: int) -> object:
         place = self.events[event].point.place

@@ -5,7 +5,9 @@ In: a step, a run. Out: records; one successor for each answer that an object or
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING
 
 from memmodel.base.labels import BETWEEN_GRIDS, Action, Domain, Half
@@ -127,6 +129,20 @@ def on_object(runner: Runner, state: RunState, op: OnObject, run: Run) -> bool:
         no_complete=op.no_complete,
         conditional=op.conditional,
     )
+    for result, pending, report in reversed(list(_answers(op, record, run))):
+        run.meter.spend(STEP)
+        after = state.copy()
+        number = after.add(replace(record, result=result, pending=pending, report=report if result else None))
+        for register, answer in ((op.register, result), (op.pending, pending), (op.report, report)):
+            if register is not None and answer is not None:
+                after.set(register, answer, after.token(number, 0, 1))
+        runner.leave_step(after)
+        run.pending.append(after)
+    return False
+
+
+def _answers(op: OnObject, record: ObjectRecord, run: Run) -> Iterator[tuple[int | None, int | None, int | None]]:
+    """What an object may answer: the result, the pending count and the report, each None where none is asked for."""
     results: tuple[int | None, ...] = (None,)
     if op.register is not None:
         ask = run.oracle.test if op.label.action is Action.TEST else run.oracle.phases
@@ -135,18 +151,7 @@ def on_object(runner: Runner, state: RunState, op: OnObject, run: Run) -> bool:
     if op.pending is not None:
         pendings = tuple(run.oracle.pending(record.name, record.object))
     reports = tuple(run.oracle.report(record.name)) if op.report is not None else (None,)
-    for result in reversed(results):
-        for pending in reversed(pendings):
-            for report in reversed(reports):
-                run.meter.spend(STEP)
-                after = state.copy()
-                number = after.add(replace(record, result=result, pending=pending, report=report if result else None))
-                for register, answer in ((op.register, result), (op.pending, pending), (op.report, report)):
-                    if register is not None and answer is not None:
-                        after.set(register, answer, after.token(number, 0, 1))
-                runner.leave_step(after)
-                run.pending.append(after)
-    return False
+    return product(results, pendings, reports)
 
 
 def decide(runner: Runner, state: RunState, op: Decide, run: Run) -> bool:

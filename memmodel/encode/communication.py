@@ -7,7 +7,7 @@ definition.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, permutations
 
 from memmodel.base.labels import Access, Fence, InitialWrite, Side
@@ -171,19 +171,14 @@ class Communication:
         after = {a: [b for b, edge in row.items() if holds(edge)] for a, row in edges.items()}
         accepted = True
         for a, row in edges.items():
-            reached = list(after[a])
-            seen = {a, *reached}
-            for b in reached:  # which grows
+            reached = _all_after(a, after)
+            if len(reached) == len(after[a]):
+                continue
+            accepted = False
+            for b in reached:
                 for c in after[b]:
-                    if c not in seen:
-                        seen.add(c)
-                        reached.append(c)
-            if len(reached) > len(after[a]):
-                accepted = False
-                for b in reached:
-                    for c in after[b]:
-                        if c != a and b in row:
-                            self.logic.require(-row[b], -edges[b][c], row.get(c, FALSE))
+                    if c != a and b in row:
+                        self.logic.require(-row[b], -edges[b][c], row.get(c, FALSE))
         return accepted
 
     def final_writes(self, cell: Cell) -> dict[int, int]:
@@ -234,6 +229,18 @@ class Communication:
             first, second, both = before[a][b], before[b][c], before[a][c]
             self.logic.constraints.append((-first, -second, both))
             self.logic.constraints.append((first, second, -both))
+
+
+def _all_after(event: int, after: Mapping[int, Sequence[int]]) -> list[int]:
+    """The events that are reached from one by steps of `after`, those after one step first."""
+    reached = list(after[event])
+    known = {event, *reached}
+    for middle in reached:  # which grows
+        for last in after[middle]:
+            if last not in known:
+                known.add(last)
+                reached.append(last)
+    return reached
 
 
 def _in_scope(a: Event, b: Event) -> bool:

@@ -6,6 +6,7 @@ In: EventGraph. Out: addr, data, ctrl, compl, complwg, exits, ctaends (events ×
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import permutations, product
 
 from memmodel.base.labels import Access, Family, GroupWait, Issue, Mark, Marker, Mbarrier, Signal
 from memmodel.base.logic import FALSE, TRUE, Logic
@@ -74,22 +75,24 @@ def warpgroup_completion(graph: EventGraph, compl: Rel) -> Rel:
     """
     rel = no_pairs(len(graph.events))
     logic = graph.logic
-    issues = [e for e in graph.events if isinstance(e.label, Issue) and e.label.family is Family.WGMMA]
-    numbers = {e.uid: _number(logic, e, issues) for e in issues}
-    parts: dict[int, list[int]] = {}
-    for part in _parts(graph):
-        if part.point.issue in numbers:
-            parts.setdefault(part.point.issue, []).append(part.uid)
-    for issue in issues:
-        for other in issues:
-            if issue.thread == other.thread or _warpgroup(issue) is None or _warpgroup(issue) != _warpgroup(other):
-                continue
-            same = logic.disj(map(logic.both, numbers[issue.uid], numbers[other.uid]))
-            for uid in parts.get(issue.uid, ()):
-                for wait, covered in compl[uid].items():
-                    if isinstance(graph.events[wait].label, GroupWait):
-                        for peer in parts.get(other.uid, ()):
-                            put(logic, rel[peer], wait, logic.conj((same, covered, graph.events[peer].runs)))
+    issues = [event for event in graph.events if isinstance(event.label, Issue) and event.label.family is Family.WGMMA]
+    numbers = {issue.uid: _number(logic, issue, issues) for issue in issues}
+    parts: dict[int, list[int]] = {issue.uid: [] for issue in issues}
+    for event in _parts(graph):
+        if event.point.issue in parts:
+            parts[event.point.issue].append(event.uid)
+    for issue, other in permutations(issues, 2):
+        if issue.thread == other.thread or _warpgroup(issue) is None or _warpgroup(issue) != _warpgroup(other):
+            continue
+        same = logic.disj(map(logic.both, numbers[issue.uid], numbers[other.uid]))
+        waits = [
+            (wait, covered)
+            for part in parts[issue.uid]
+            for wait, covered in compl[part].items()
+            if isinstance(graph.events[wait].label, GroupWait)
+        ]
+        for (wait, covered), peer in product(waits, parts[other.uid]):
+            put(logic, rel[peer], wait, logic.conj((same, covered, graph.events[peer].runs)))
     return rel
 
 

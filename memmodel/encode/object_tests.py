@@ -94,15 +94,18 @@ class ObjectTest:
             if any(logic.implies(self.event.runs, between.runs) for between in nearer):
                 continue  # one in between sees no less than the other, and this one no less than that
             nearer.append(other.event)
-            both_run = (-other.event.runs, -self.event.runs)
-            for first, levels in other.at_least.items():
-                for second, now in self.life.items():
-                    if first == second:
-                        for k in range(1, len(levels)):
-                            least = _at(self.at_least[first], k)
-                            logic.require(*both_run, -other.life[first], -now, -levels[k], least)
-                    else:
-                        logic.require(*both_run, -other.life[first], -now, -self._begins_later(second, first))
+            self._sees_no_less_than(other)
+
+    def _sees_no_less_than(self, earlier: ObjectTest) -> None:
+        """In the same life, phases that were over are over; another life does not begin before that of the earlier."""
+        for before, levels in earlier.at_least.items():
+            for life, now in self.life.items():
+                together = (-earlier.event.runs, -self.event.runs, -earlier.life[before], -now)
+                if before != life:
+                    self.logic.require(*together, -self._begins_later(life, before))
+                    continue
+                for k in range(1, len(levels)):
+                    self.logic.require(*together, -levels[k], _at(self.at_least[life], k))
 
     def _answers(self) -> tuple[int, int]:
         """The result of a test: the phase that it asks for is over; and the formula that its state is too old."""

@@ -6,7 +6,9 @@ them, and `RememberingOracle`, which a thread asks.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 
@@ -21,6 +23,35 @@ from memmodel.program.addresses import AddressSpace
 
 MAX_VALUES = 2_000
 """A read that may return more values than this is too much to try."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectCounts:
+    """How often mbarrier objects are updated and initialised, and the arrivals that they are set to count in all."""
+
+    updates: Counter[Cell] = field(default_factory=Counter)
+    inits: Counter[Cell] = field(default_factory=Counter)
+    arrivals: Counter[Cell] = field(default_factory=Counter)
+
+    @staticmethod
+    def of(trace: Trace) -> ObjectCounts:
+        """Those of one run of a thread."""
+        counts = ObjectCounts()
+        for record in trace.records:
+            if isinstance(record, ObjectRecord) and record.updates:
+                counts.updates[record.object] += 1
+                counts.inits[record.object] += record.action is Action.INIT
+                if record.action in (Action.INIT, Action.PENDING):
+                    counts.arrivals[record.object] += record.count
+        return counts
+
+    def __or__(self, other: ObjectCounts) -> ObjectCounts:
+        """The larger number of each: of two runs of one thread."""
+        return ObjectCounts(self.updates | other.updates, self.inits | other.inits, self.arrivals | other.arrivals)
+
+    def __add__(self, other: ObjectCounts) -> ObjectCounts:
+        """The sum of both: of two threads that run in one execution."""
+        return ObjectCounts(self.updates + other.updates, self.inits + other.inits, self.arrivals + other.arrivals)
 
 
 class Domains:
@@ -41,9 +72,7 @@ class Domains:
         self._footprints: dict[Footprint, None] = {}
         self._copies: dict[Copy, None] = {}
         self._writes: dict[Instance, dict[tuple[int, int, int], None]] = {}
-        self._phases: dict[Cell, int] = {}
-        self._inits: dict[Cell, int] = {}
-        self._pending: dict[Cell, int] = {}
+        self._counts = ObjectCounts()
         self._values_of: dict[Extent, tuple[int, ...]] = {}
 
     def __eq__(self, other: object) -> bool:
@@ -53,7 +82,7 @@ class Domains:
 
     @property
     def _known(self) -> tuple[object, ...]:
-        return self._writes, self._footprints, self._copies, self._phases, self._inits, self._pending, self._supports
+        return self._writes, self._footprints, self._copies, self._counts, self._supports
 
     def emptied(self) -> Domains:
         """New domains without values, for the next round. They still know which writes support which values."""
@@ -68,31 +97,20 @@ class Domains:
         self.__dict__.pop("cutting", None)
         self._values_of.clear()
         for traces in threads:
-            updates: dict[Cell, int] = {}
-            inits: dict[Cell, int] = {}
-            arrivals: dict[Cell, int] = {}
+            most = ObjectCounts()
             for trace in traces:
-                mine: dict[Cell, int] = {}
-                begun: dict[Cell, int] = {}
-                counts: dict[Cell, int] = {}
-                for record, value in zip(trace.records, trace.values, strict=True):
-                    if isinstance(record, AccessRecord):
-                        self._access(trace, record)
-                        if record.access.side is Side.WRITE and value is not None:
-                            self._written(trace, record, value)
-                    elif isinstance(record, ObjectRecord) and record.updates:
-                        mine[record.object] = mine.get(record.object, 0) + 1
-                        if record.action is Action.INIT:
-                            begun[record.object] = begun.get(record.object, 0) + 1
-                        if record.action in (Action.INIT, Action.PENDING):
-                            counts[record.object] = counts.get(record.object, 0) + record.count
-                for most, counted in ((updates, mine), (inits, begun), (arrivals, counts)):
-                    for cell, number in counted.items():
-                        most[cell] = max(most.get(cell, 0), number)
-            for total, most in ((self._phases, updates), (self._inits, inits), (self._pending, arrivals)):
-                for cell, number in most.items():
-                    total[cell] = total.get(cell, 0) + number
+                self._access_all(trace)
+                most |= ObjectCounts.of(trace)
+            self._counts += most
         self.__dict__.pop("cutting", None)  # `Supports` may have asked for it meanwhile
+
+    def _access_all(self, trace: Trace) -> None:
+        """Take in the accesses of a trace, and what they write."""
+        for record, value in zip(trace.records, trace.values, strict=True):
+            if isinstance(record, AccessRecord):
+                self._access(trace, record)
+                if record.access.side is Side.WRITE and value is not None:
+                    self._written(trace, record, value)
 
     def _written(self, trace: Trace, record: AccessRecord, value: int) -> None:
         """Take in what a trace writes, unless the write would have to support itself."""
@@ -192,12 +210,12 @@ class Domains:
 
     def phases(self, object: Cell) -> Sequence[int]:
         """The states that an arrive on the object may return."""
-        lives = self._inits.get(object, 0) + (object.instance.arrivals is not None)
-        return in_lives(lives, self._phases.get(object, 0) + 1)
+        lives = self._counts.inits[object] + (object.instance.arrivals is not None)
+        return in_lives(lives, self._counts.updates[object] + 1)
 
     def pending(self, object: Cell) -> Sequence[int]:
         """The numbers of arrivals that may be pending on the object."""
-        return range(self._pending.get(object, 0) + (object.instance.arrivals or 0) + 1)
+        return range(self._counts.arrivals[object] + (object.instance.arrivals or 0) + 1)
 
 
 class RememberingOracle:

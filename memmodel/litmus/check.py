@@ -180,21 +180,26 @@ class NameCheck:
         for instruction in thread.body:
             if isinstance(instruction, Label):
                 continue
-            memory = memory_position(instruction)
             if _opcode(instruction) in BRANCHES:
                 _check_target(instruction, labels)
-            for position, operand in enumerate(instruction.operands):
-                if isinstance(operand, Reg) and position != memory:
-                    self._check_spelling(operand, registers)
-                    continue
-                for base in _bases(operand):
-                    if isinstance(base, Sym):
-                        self._check_symbol(base, is_memory=position == memory or isinstance(operand, Mem))
-                    elif _bare(base) and base.name not in registers:
-                        loaded = self._implicit and position == 1 and _opcode(instruction) in LOADS
-                        if not loaded or nearest(base.name, self.variables):
-                            raise self._undeclared(base, registers)
-                        undeclared = True
+            undeclared |= self._check_operands(instruction, registers)
+        return undeclared
+
+    def _check_operands(self, instruction: Instruction, registers: set[str]) -> bool:
+        """As `_check_body`, of one instruction."""
+        memory, undeclared = memory_position(instruction), False
+        for position, operand in enumerate(instruction.operands):
+            if isinstance(operand, Reg) and position != memory:
+                self._check_spelling(operand, registers)
+                continue
+            for base in _bases(operand):
+                if isinstance(base, Sym):
+                    self._check_symbol(base, is_memory=position == memory or isinstance(operand, Mem))
+                elif _bare(base) and base.name not in registers:
+                    loaded = self._implicit and position == 1 and _opcode(instruction) in LOADS
+                    if not loaded or nearest(base.name, self.variables):
+                        raise self._undeclared(base, registers)
+                    undeclared = True
         return undeclared
 
     def _check_symbol(self, symbol: Sym, *, is_memory: bool) -> None:

@@ -97,22 +97,22 @@ def _declared(tokens: list[Token], first: int, end: int) -> tuple[set[str], dict
     """Registers and labels that a block declares itself, and families of registers (`%r<4>`) with their number."""
     names: set[str] = set()
     families: dict[str, int] = {}
-    depth, at = 0, first
-    while at < end:
+    depth, declares = 0, False
+    for at in range(first, end):
         token = tokens[at]
         depth += (token.kind == "{") - (token.kind == "}")
-        if depth == 0 and token.kind == ":" and at > first and tokens[at - 1].kind == "name":
+        if token.kind == ";":
+            declares = False
+        elif depth == 0 and token.text == ".reg":
+            declares = True
+        elif depth == 0 and token.kind == ":" and at > first and tokens[at - 1].kind == "name":
             names.add(tokens[at - 1].text)
-        if depth == 0 and token.text == ".reg":
-            while at < end and tokens[at].kind != ";":
-                if tokens[at].kind == "name":
-                    count = tokens[at + 2].text if tokens[at + 1].kind == "<" else ""
-                    if count.isdigit() and len(count) < 6:
-                        families[_plain(tokens[at])] = int(count)
-                    else:
-                        names.add(_plain(tokens[at]))
-                at += 1
-        at += 1
+        elif declares and token.kind == "name":
+            count = tokens[at + 2].text if tokens[at + 1].kind == "<" else ""
+            if count.isdigit() and len(count) < 6:
+                families[_plain(token)] = int(count)
+            else:
+                names.add(_plain(token))
     return names, families
 
 

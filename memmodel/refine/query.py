@@ -96,17 +96,21 @@ def encode(
 
 def _waiting_threads_see_the_last_values(graph: EventGraph, base: BaseFormulas) -> None:
     """A thread that waits for ever in a spin loop reads the last writes, and sees objects in their last states."""
-    logic = graph.logic
     for stuck in graph.stuck:
         for uid in stuck.round:
             event = graph.events[uid]
             if isinstance(event, MemoryEvent):
-                for write, row in enumerate(base.communication.rf):
-                    if uid in row:
-                        for later in base.communication.co[write].values():
-                            logic.require(-stuck.when, -event.runs, -row[uid], -later)
+                _reads_last_writes(base, event, stuck.when)
             elif isinstance(event, ObjectEvent) and uid in base.mbarriers.seen:
                 _sees_the_last_state(base, event, stuck.when)
+
+
+def _reads_last_writes(base: BaseFormulas, event: MemoryEvent, when: int) -> None:
+    """No write comes after the one that a read takes its value from."""
+    for write, readers in enumerate(base.communication.rf):
+        if event.uid in readers:
+            for later in base.communication.co[write].values():
+                base.graph.logic.require(-when, -event.runs, -readers[event.uid], -later)
 
 
 def _sees_the_last_state(base: BaseFormulas, test: ObjectEvent, when: int) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -294,10 +294,15 @@ def _shortest(rows: Rows, a: int, b: int) -> list[int]:
         for y in bits(rows[x]):
             if y not in came:
                 came[y] = x
-                if y == b:
-                    path = [b]
-                    while len(path) == 1 or path[-1] != a:
-                        path.append(came[path[-1]])
-                    return path[::-1]
                 queue.append(y)
+            if y == b:
+                return _way_back(came, a, b)[::-1]
     return []
+
+
+def _way_back(came: Mapping[int, int], a: int, b: int) -> list[int]:
+    """The way from b to a with at least one step, by the event that each was reached from."""
+    way = [b, came[b]]
+    while way[-1] != a:
+        way.append(came[way[-1]])
+    return way

@@ -86,22 +86,19 @@ class PeriodInsertion:
 
     def _settle(self) -> None:
         """Cut threads that do not run the loops once: after all that others wait for before the third cut."""
-        changed = True
-        while changed:
-            changed = False
-            for sides in self.meetings.values():
-                if any(
-                    participant.waits and self.part(participant.thread, participant.order) < AFTER
-                    for participant in sides
-                ):
-                    for participant in sides:
-                        if (
-                            not participant.waits
-                            and self.part(participant.thread, participant.order) == AFTER
-                            and participant.thread not in self._looping
-                        ):
-                            self._cuts[participant.thread] = (participant.order + 1,) * 3
-                            changed = True
+        while any([self._cut_behind(sides) for sides in self.meetings.values()]):
+            pass
+
+    def _cut_behind(self, sides: Sequence[Participant]) -> bool:
+        """Cut threads behind what others wait for before the third cut; True if that moves a cut."""
+        if not any(side.waits and self.part(side.thread, side.order) < AFTER for side in sides):
+            return False
+        moved = False
+        for side in sides:
+            if not side.waits and side.thread not in self._looping and self.part(side.thread, side.order) == AFTER:
+                self._cuts[side.thread] = (side.order + 1,) * 3
+                moved = True
+        return moved
 
     def late(self) -> tuple[set[int], str]:
         """The threads that arrive after a cut although others wait for them before it, and where these wait."""
