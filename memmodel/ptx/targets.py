@@ -48,6 +48,14 @@ def version_of(text: str) -> Version:
     return int(match[1]), int(match[2])
 
 
+def in_convergence(target: str) -> bool:
+    """True for a target of which all lanes of a warp have to execute the same barrier or `.sync` instruction together
+    ("For .target sm_6x or below", of bar, bar.warp.sync, shfl.sync and vote.sync).
+    """
+    match = re.match(r"sm_(\d+)", target, re.ASCII)
+    return match is not None and int(match[1]) < 70
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """`sm_90a`: its number and its suffix, "a" (this architecture only), "f" (its family) or none."""

@@ -33,6 +33,7 @@ from memmodel.kernel.check.undecided import judge_beginning, why_stopped
 from memmodel.kernel.executions.polls import Polls
 from memmodel.kernel.executions.settled_waits import settled_waits
 from memmodel.kernel.flow.idle_loads import without_idle_loads
+from memmodel.kernel.flow.placement import decided_by_place
 from memmodel.kernel.flow.timeouts import not_coming
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.order.conditions import given_columns, residents
@@ -218,6 +219,8 @@ def _passes(case: KernelCase, report: VerdictSoFar) -> None:
         verdict.choices = list(choices.reasons)
         verdict.assumptions |= residents(choices.trace, case.entry, choices.chosen)
         verdict.assumptions |= given_columns(choices.trace, case.entry)
+        if not case.options.until_finding:
+            verdict.assumptions |= decided_by_place(case.entry, choices.trace.executed)
         verdict.assumptions |= not_coming(case.entry, choices.trace.tests, waits.loads)
         if choices.reasons or choices.contested or waits.loads:
             report.judged = None

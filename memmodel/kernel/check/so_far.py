@@ -26,6 +26,7 @@ from memmodel.kernel.order.verdict import KernelFinding, KernelReading, KernelVe
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.ptx.module.syntax import PtxFunction
+from memmodel.ptx.targets import in_convergence
 from memmodel.ptx.vocabulary import Space
 
 FIRST_LAUNCH = "a launch that is the first to use the module, and a host that does not set the variable"
@@ -43,6 +44,7 @@ FEW_LINES = 3
 BOTH_SIDES = "a litmus test of both sides"
 """What it takes to drop the assumption that nothing outside the launch meets it."""
 
+INDEPENDENT = "the lanes of a warp go their own ways, as from sm_70 on", ".target sm_70 or later"
 KNOWN = "a row of the table of instructions"
 """What it takes to drop the assumption that an unknown instruction only computes."""
 
@@ -96,6 +98,8 @@ class VerdictSoFar:
             self.assume(
                 f"instructions of the module, of PTX {later}, mean what PTX {known} says", f"PTX {known} or older"
             )
+        if in_convergence(case.module.target):
+            self.assume(*INDEPENDENT)
         for decision, side in readings_of(case.model):
             self.assume(f"{decision.number} {side.name}: {decision.question} {side.answer}", f"--model {DEFAULT_MODEL}")
         for instruction in case.body:

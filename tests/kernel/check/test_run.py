@@ -35,6 +35,16 @@ def rules(verdict: KernelVerdict) -> set[str]:
     return {one.rule for one in verdict.findings}
 
 
+@pytest.mark.parametrize(("target", "assumed"), [("sm_60", True), ("sm_70", False), ("sm_90a", False)])
+def test_lanes_of_old_targets_are_assumed_to_be_independent(target: str, assumed: bool) -> None:
+    """ "For .target sm_6x or below, all threads within a warp must execute the same barrier{.cta} instruction"."""
+    body = "setp.lt.u32 %p1, %r0, 16;\n@%p1 bra L;\nbarrier.sync 0;\nbra.uni E;\nL: barrier.sync 0;\nE:"
+    read = parse_module(Source("k.ptx", kernel_text(body).replace("sm_90", target).replace("8.8", "6.0")))
+    verdict = judge(read, entry(read), launch(), load_model("ptx-9.4"))
+    assert verdict.word == "clean"
+    assert any("lanes of a warp" in what for what in verdict.assumptions) is assumed
+
+
 def test_a_barrier_orders_neighbours() -> None:
     assert judged(NEIGHBOUR.format(sync="bar.sync 0;")).word == "clean"
 
