@@ -124,6 +124,8 @@ class KernelMender:
         except KeyboardInterrupt as signal:
             repairs.signal, repairs.complete = signal, False
         repairs.repairs.sort(key=lambda repair: (cost(repair.edits), repair.edits))
+        known = [frozenset(repair.edits) for repair in repairs.repairs]
+        repairs.repairs = [it for it in repairs.repairs if not any(less < frozenset(it.edits) for less in known)]
         del repairs.repairs[self.most :]
         return repairs
 
@@ -219,6 +221,8 @@ class KernelMender:
         verdict = kernel.verdict
         self._ignore(verdict)
         if any(finding.key not in known for finding in verdict.serious) or verdict.spent:
+            return None
+        if verdict.equal_stores - old.equal_stores:  # an update that is still lost, if by a store of the same
             return None
         opened = any(reason not in old.open for reason in verdict.open)
         return None if opened or diverged(kernel, edits) else kernel

@@ -8,19 +8,19 @@ A loop that waits for one parity in each round takes the other one in the next.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from memmodel.answer import HANG
 from memmodel.isa.lowered import lowered
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.order.missing_order import UNFINISHED, MissingOrder
 from memmodel.kernel.order.verdict import KernelFinding
-from memmodel.kernel.repair.lines import MissingLine, Where
+from memmodel.kernel.repair.lines import GUARD, MissingLine, Where
 from memmodel.kernel.repair.object_names import names_of, unused
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.objects import PARITIES
 from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.operands import JumpTarget, Register
+from memmodel.ptx.operands import Imm, JumpTarget, Operand, Register
 from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR, WAIT
 
 PASSED_TWICE = (HANG, "undefined-unobserved-phase")
@@ -72,8 +72,29 @@ def flips(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterator[
             inside = body[target.at : branch.number] if again and not polls and isinstance(target, JumpTarget) else ()
             if inside and not any(parity.slot in lowered(it).writes for it in inside):
                 name = test.span.text.rpartition("]")[2].strip(", ").split(",")[0].strip()
-                yield (MissingLine(f"xor.b32 {name}, {name}, 1;", Where.SECOND, OTHER, branch),)
+                flip = f"xor.b32 {name}, {name}, 1;"
+                for wraps, guard in _wraps(inside):
+                    yield (MissingLine(f"{guard}{flip}", Where.SECOND, OTHER, wraps, after=True),)
+                yield (MissingLine(flip, Where.SECOND, OTHER, branch),)
                 break
+
+
+def _wraps(inside: Sequence[PtxInstruction]) -> Iterator[tuple[PtxInstruction, str]]:
+    """The instructions of a loop that begin a ring again with stage 0, each with the guard under which they do."""
+    for at, it in enumerate(inside):
+        guard = GUARD.match(it.span.text)
+        skips = inside[at - 1] if at else None
+        if it.words[0] == "mov" and _zero(it.operands[-1]):
+            skipped = skips is not None and skips.words[0] == "bra" and skips.guard is not None
+            if guard is not None or skipped:
+                yield it, guard[0] if guard else ""
+        if it.words[0] == "selp" and len(it.operands) == 4 and any(map(_zero, it.operands[1:3])):
+            predicate = it.span.text.rpartition(",")[2].strip()
+            yield it, f"@{'' if _zero(it.operands[1]) else '!'}{predicate} "
+
+
+def _zero(operand: Operand) -> bool:
+    return isinstance(operand, Imm) and operand.value == 0
 
 
 def _parities(body: tuple[PtxInstruction, ...]) -> Iterator[str]:

@@ -20,6 +20,7 @@ from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.missing_order import synchronizes
 from memmodel.kernel.order.verdict import KernelFinding
 from memmodel.kernel.repair.arrivals import arrivals
+from memmodel.kernel.repair.atomics import OneAtomic, atomics
 from memmodel.kernel.repair.edits import PtxEdit, PtxEdits, cost, disjoint, original
 from memmodel.kernel.repair.inits import inits
 from memmodel.kernel.repair.lines import MissingLine, Where, lines
@@ -81,6 +82,8 @@ def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, part
     """The changes that one finding asks for. `partly`: the instructions that only some lanes of a warp reach."""
     for change in (*reworded(finding, kernel.entry), *waiting_more(finding, kernel.entry)):
         yield from _together([_replaced(edit, edits) for edit in change], edits)
+    for atomic in atomics(finding, kernel.entry):
+        yield from _together(_as_atomic(atomic, edits), edits)
     run = kernel.runs.get(id(finding))
     alone = {Where.SECOND: tuple(_Spot(side.instruction, after=False) for side in finding.sides)}
     places = _places(run, finding) if run is not None and len(finding.sides) > 1 else alone
@@ -101,6 +104,18 @@ def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, part
         yield from _together(_moved(move, edits), edits)
     if finding.rule == HANG:
         yield from _together([_put(LANES_MEET, spot, edits, partly) for spot in _waits_apart(kernel)], edits)
+
+    if run is not None and len(finding.sides) > 1 and _leaves_by_another_lane(run, finding):
+        for spot in places[Where.MEETING]:
+            yield from _together([_put(LANES_MEET, spot, edits, partly)], edits)
+
+
+def _leaves_by_another_lane(run: RunJudge, finding: KernelFinding) -> bool:
+    """True if the thread of the first access tells nothing after it, and another warp of its CTA has the second one:
+    another lane may tell for all."""
+    first, second = finding.sides[0], finding.sides[-1]
+    apart = first.cta == second.cta and first.warp != second.warp
+    return apart and _next(run, finding.events[0], ordering=True) is None
 
 
 def _waits_apart(kernel: JudgedKernel) -> list[_Spot]:
@@ -184,6 +199,14 @@ def _in_front_of_loop(
         _replaced(Reworded(branch, f"{led[0]}{label}{led[2]}", f"bra to {label}", 0.0), edits),
         PtxEdit(original(edits, start), original(edits, start), f"{label}: {line.text}", head.line, what, line.cost),
     ]
+
+
+def _as_atomic(atomic: OneAtomic, edits: PtxEdits) -> list[PtxEdit]:
+    """The load as an atomic, and the store that goes with its semicolon."""
+    changed = _replaced(Reworded(atomic.load, atomic.text, atomic.what, atomic.cost), edits)
+    span = atomic.store.span
+    start, end = original(edits, span.start), original(edits, span.source.text.index(";", span.end) + 1)
+    return [changed, PtxEdit(start, end, "", span.line, f"{atomic.store.opcode} goes", 0.0)]
 
 
 def _replaced(change: Reworded, edits: PtxEdits) -> PtxEdit:

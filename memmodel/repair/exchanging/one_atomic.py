@@ -104,15 +104,16 @@ def _updates(lowered: LoweredTest, number: int, items: Sequence[Instruction], in
     store, between = items[end], items[index + 1 : end]
     if not _plain(store, "st") or _where(store) != _where(load) or _width(store) != _width(load):
         return
-    found = _operation(load.operands[0], _kind(load), store, between)
+    found = operation(load.operands[0], _kind(load), store, between)
     if found is not None:
         yield LoadAndStore(number, index, end, *found)
 
 
-def _operation(
+def operation(
     register: Reg, kind: str, store: Instruction, between: Sequence[Instruction]
 ) -> tuple[str, str, str] | None:
-    """The word, the type and the operands of an atomic that stores the same."""
+    """The word, the type and the operands of an atomic that stores what a store of a register's place does, after
+    instructions that only compute; None if no atomic does. `kind`: the type of the load of the register."""
     value, bits = store.operands[1], f"b{kind[1:]}"
     writers = [item for item in between if _writes(item, value)]
     comparison = next((item for item in between if item.parts[0] == "setp"), None)

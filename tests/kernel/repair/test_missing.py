@@ -4,11 +4,13 @@ import re
 from pathlib import Path
 
 import pytest
-from helpers.kernel.samples import HEAD, kernel_text, launch
+from helpers.kernel.samples import HEAD, entry, kernel_text, launch, module
 from helpers.patience import PATIENCE
 
 from memmodel import fix_kernel
+from memmodel.kernel.order.verdict import KernelFinding
 from memmodel.kernel.question.requests import LaunchWords
+from memmodel.kernel.repair.waits import flips
 
 LOADED = """
 @%p0 mbarrier.init.shared::cta.b64 [%r4], 1;
@@ -117,3 +119,75 @@ def test_a_hand_over_to_another_cta_is_put_in(line: str, wanted: str, tmp_path: 
     given = LaunchWords(grid=(2, 1, 1), block=(32, 1, 1))
     (repair,) = fix_kernel(path, words=given, seconds=PATIENCE, most=1).repairs
     assert len(repair.edits) == 1 and wanted in repair.edits[0].what
+
+
+BINS = """
+and.b32 %r4, %r1, 124;
+add.u32 %r5, %r2, %r4;
+setp.ge.u32 %p0, %r0, 32;
+@!%p0 st.shared.u32 [%r5], 0;
+bar.sync 0;
+ld.shared.u32 %r6, [%r5];
+add.u32 %r6, %r6, 1;
+st.shared.u32 [%r5], %r6;
+ret;
+"""
+
+
+def test_an_update_that_is_lost_becomes_an_atomic(tmp_path: Path) -> None:
+    """With a barrier between load and store both lanes would store the same, and an update would still be lost."""
+    path = tmp_path / "k.ptx"
+    path.write_text(kernel_text(BINS))
+    repairs = fix_kernel(path, launch(64), seconds=PATIENCE).repairs
+    assert [repair.edits[0].text for repair in repairs] == ["atom.relaxed.cta.shared.add.u32 %r6, [%r5], 1"]
+
+
+LANES = """
+mov.u32 %r4, bar;
+setp.ne.u32 %p0, %r0, 0;
+@!%p0 mbarrier.init.shared::cta.b64 [%r4], 1;
+bar.sync 0;
+setp.ge.u32 %p1, %r0, 32;
+@%p1 bra WRITE;
+ld.shared.u32 %r5, [%r3];
+@%p0 bra DONE;
+mbarrier.arrive.shared::cta.b64 _, [%r4];
+DONE: ret;
+WRITE: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;
+@!%p2 bra WRITE;
+st.shared.u32 [%r3-128], %r0;
+ret;
+"""
+
+
+def test_the_lanes_meet_before_one_arrives_for_all(tmp_path: Path) -> None:
+    path = tmp_path / "k.ptx"
+    path.write_text(kernel_text(LANES))
+    (repair,) = fix_kernel(path, launch(64), seconds=PATIENCE, most=1).repairs
+    assert [edit.what for edit in repair.edits] == ["bar.warp.sync 0xffffffff after ld.shared.u32"]
+
+
+@pytest.mark.parametrize(
+    ("wraps", "wanted"),
+    [
+        ("setp.ne.u32 %p3, %r6, 2; @%p3 bra STAY; mov.u32 %r6, 0; STAY:", "xor.b32 %r8, %r8, 1;"),
+        ("setp.eq.u32 %p3, %r6, 2; @%p3 mov.u32 %r6, 0;", "@%p3 xor.b32 %r8, %r8, 1;"),
+        ("setp.eq.u32 %p3, %r6, 2; selp.b32 %r6, 0, %r6, %p3;", "@%p3 xor.b32 %r8, %r8, 1;"),
+        ("setp.ne.u32 %p3, %r6, 2; selp.b32 %r6, %r6, 0, %p3;", "@!%p3 xor.b32 %r8, %r8, 1;"),
+    ],
+)
+def test_the_parity_turns_where_a_ring_begins_again(wraps: str, wanted: str) -> None:
+    body = f"""
+mov.u32 %r8, 0;
+LOOP:
+W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r7], %r8; @!%p2 bra W;
+add.u32 %r6, %r6, 1; {wraps}
+setp.lt.u32 %p4, %r9, 5;
+@%p4 bra LOOP;
+ret;
+"""
+    kernel = entry(module(body)).body or ()
+    finding = KernelFinding("undefined-unobserved-phase", "", "", ())
+    turned = [line for (line,) in flips(finding, kernel)]
+    assert [line.text for line in turned] == [wanted, "xor.b32 %r8, %r8, 1;"]
+    assert turned[0].at is not None and turned[0].at.words[0] in ("mov", "selp") and turned[0].after
