@@ -32,7 +32,7 @@ from memmodel.workers import Workers
 
 
 class Outcome(Enum):
-    """What became of one test under one model. Its spelling is what suites print."""
+    """The result of one test under one model, spelled as suites print it."""
 
     AS_EXPECTED = "as expected"
     DIFFERS = "differs"

@@ -33,7 +33,7 @@ class _Collecting:
             self._answers += 1
 
     def as_before(self) -> None:
-        """It has ended."""
+        """An answer has ended: after the last one, Python collects as often as before."""
         with self._lock:
             self._answers -= 1
             if not self._answers:

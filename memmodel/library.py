@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SuiteResult:
-    """What became of many tests: one entry for every question of a test and model, in the order of the files.
+    """The results of many tests: one entry for every question of a test and model, in the order of the files.
 
     `unlisted`: files that a CSV of expectations does not list, which did not run. `seconds`: how long it took.
     """

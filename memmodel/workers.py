@@ -137,7 +137,7 @@ class JobRunner(Protocol):
         """What a job that is done came to. Raises WorkerKilled."""
 
     def first(self, futures: set[Any], seconds: float) -> set[Any]:
-        """Those that are done, when one is or the time is over."""
+        """Wait until one of some futures is done or the time is over; the futures that are done."""
 
     def forget(self) -> None:
         """Give up what was begun, and be ready for more."""
@@ -179,7 +179,7 @@ class ProcessPool:
             raise WorkerKilled from None
 
     def first(self, futures: set[Any], seconds: float | None) -> set[Any]:
-        """Those that are done, when one is or the time is over."""
+        """Wait until one of some futures is done or the time is over; the futures that are done."""
         from concurrent.futures import FIRST_COMPLETED, wait
 
         return set(wait(futures, seconds, FIRST_COMPLETED).done)

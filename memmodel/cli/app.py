@@ -59,7 +59,7 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click resolves it, but with a proposal among all commands: click knows only those that are loaded."""
+        """Resolve as click does, but propose the nearest of all commands: click knows only those that are loaded."""
         try:
             return super().resolve_command(ctx, args)
         except click.exceptions.NoSuchCommand as error:

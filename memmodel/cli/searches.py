@@ -62,7 +62,7 @@ searched_model_option = model_option(default=DEFAULT_MODEL, help="A model.")
 
 @dataclass(frozen=True, slots=True)
 class Searching:
-    """What is searched, where, and where it is kept: the options of every search."""
+    """The options that all searches have: the programs to search, and the file that keeps progress."""
 
     words: str | None
     scopes: str | None

@@ -57,7 +57,7 @@ class Ticker:
         self._task = bar.add_task("", total=total) if bar else None
 
     def done(self, name: str) -> None:
-        """One more test is done."""
+        """Advance the bar: one more test is done."""
         if self._bar is not None and self._task is not None:
             self._bar.start()
             self._bar.update(self._task, advance=1, description=name[-40:], refresh=True)

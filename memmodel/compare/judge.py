@@ -145,7 +145,7 @@ def _with_findings(contrast: Contrast) -> Contrast:
 
 
 def _place_of(finding: Finding) -> object:
-    """What tells findings apart: the flag, the instructions of both events and whether they read or write, the rule."""
+    """The key of a finding: its flag, the instructions of both events and whether they read or write, its rule."""
     if finding.flag == HANG:
         return HANG
     ends = frozenset(_end(event) for event in (finding.first, finding.second) if event is not None)

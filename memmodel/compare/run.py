@@ -19,7 +19,7 @@ from memmodel.workers import Workers
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """What became of one file: a contrast for each question, or what went wrong instead."""
+    """The result of one file: a contrast for each question, or what went wrong instead."""
 
     path: str
     contrasts: tuple[Contrast, ...] = ()

@@ -123,7 +123,7 @@ def _record(runner: Runner, kind: Callable[..., R], state: RunState, label: Labe
 def _accessing(
     runner: Runner, state: RunState, label: Access, footprint: Footprint, addr: int, **more: Any
 ) -> AccessRecord:
-    """The same for an access of a footprint."""
+    """The record of an access to a footprint."""
     return _record(runner, AccessRecord, state, label, footprint=footprint, addr=addr, **more)
 
 

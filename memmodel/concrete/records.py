@@ -131,7 +131,9 @@ class ObjectRecord(Record):
         return self.action is Action.TEST and self.result == 1
 
     def answer(self, over: int) -> int:
-        """What a test yields after this number of completed phases; for a state, as states count them."""
+        """The result of a test after `over` completed phases, which are counted as states count them if the test is by
+        state.
+        """
         if self.parity is not None:
             return int(over % 2 != self.parity % 2)
         return int(self.state is not None and over > self.state)

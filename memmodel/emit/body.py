@@ -266,7 +266,7 @@ class ThreadBody:
         return f"@{do} "
 
     def _meet(self) -> None:
-        """What the first lane did comes before what all lanes do now."""
+        """Put a barrier between what the first lane did and what all lanes do next."""
         self.lines.append((self._barrier, None))
 
     @property
@@ -276,7 +276,7 @@ class ThreadBody:
         return f"bar.warp.sync {FULL};"
 
     def _alone(self, instruction: Instruction, reading: Spelling, text: str) -> None:
-        """One lane executes it; a result goes to all lanes."""
+        """Let one lane execute an instruction, and give its result to all lanes."""
         lead = f"%{OURS}lead" if instruction.mnemonic.startswith(_READS) else f"%{OURS}first"
         guard = f"@{lead} "
         if instruction.guard is not None:
@@ -406,7 +406,7 @@ class ThreadBody:
 
 
 def _mnemonic(instruction: Instruction, reading: Spelling) -> str:
-    """As written, but for defaults that ptxas wants to see."""
+    """The mnemonic as it is written, with the defaults that ptxas wants spelled out."""
     words = dict(reading.words)
     if reading.head == "red.async" and words["sem"] == "relaxed":
         words.setdefault("completion", COMPLETION)

@@ -79,7 +79,7 @@ class Assembler:
 
 
 def architecture(target: Target) -> Target:
-    """What to generate code for."""
+    """The target that ptxas generates code for: not older than the oldest it knows."""
     return target if target.number >= OLDEST else Target(OLDEST)
 
 

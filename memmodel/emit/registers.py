@@ -181,7 +181,7 @@ RESULTS = frozenset({"d", "n", "redval", "p", "d|p", "pred", "state", "waitCompl
 
 
 def kinds(instruction: Instruction, reading: Spelling) -> list[RegisterClass]:
-    """What each operand is, if it is a register."""
+    """The class of register that each operand would be."""
     operands = instruction.operands
     typed = _typed(reading, "type")
     if reading.head == "mov":

@@ -94,7 +94,7 @@ class FormulaAlgebra(Algebra[FormulaValue]):
         return composed
 
     def chained(self, first: int, middle: int, second: int) -> int:
-        """That two pairs hold, which meet at this event."""
+        """The formula that two pairs hold, (a, middle) and (middle, b)."""
         return self.logic.both(first, second)
 
     def from_sources(self, sources: FormulaValue, relation: FormulaValue) -> Rel:

@@ -55,7 +55,7 @@ def _crossings(graph: EventGraph) -> Iterator[Crossing]:
 
 
 def _join(graph: EventGraph, communication: Communication, pairs: list[Crossing], cut: int) -> None:
-    """What crosses an uncut place reads, and is ordered, alike on both sides."""
+    """Accesses that cross a place where memory is not cut read, and are ordered, alike on both sides of it."""
     logic = graph.logic
     right_of = {left.uid: right.uid for left, right in pairs}
 

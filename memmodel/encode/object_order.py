@@ -65,7 +65,9 @@ class ObjectOrder:
         return self._numbers[life]
 
     def _require_total_order(self) -> None:
-        """It keeps program order, also up to the issue of a signal; a single init comes first."""
+        """The order of updates is total. It keeps program order, also up to the issue of a signal; a single init comes
+        first.
+        """
         logic = self.logic
         count = len(self.updates)
         for i in range(count):

@@ -282,7 +282,7 @@ class _Judged:
         return tuple(findings)
 
     def _shown_flags(self) -> dict[FlagKey, tuple[Candidate, int, int]]:
-        """What the flags that were searched for relate in the executions that settle the question."""
+        """The pairs that the searched flags report in the executions that settle the question."""
         shown: dict[FlagKey, tuple[Candidate, int, int]] = {}
         breaks = self.lowered.test.quantifier is Quantifier.FORALL
         for key in (breaks, not breaks):  # the one that is shown comes last

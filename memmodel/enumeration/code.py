@@ -164,7 +164,7 @@ class ModelCode(Algebra[int]):
         return 0 if producer is None else self._needs[producer]
 
     def runnable_by(self, stage: int, mask: int) -> int:
-        """Those instructions of a mask that can run by a stage."""
+        """The instructions of a mask that can run at a stage or before it."""
         return sum(1 << number for number in bits(mask) if self._instructions[number].stage <= stage)
 
     def runs(self, mask: int) -> tuple[Compute, ...]:

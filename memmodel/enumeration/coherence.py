@@ -78,7 +78,7 @@ class Coherence:
         return _WriteGroup(tuple(pieces), first, free)
 
     def _pairs(self, mine: Mapping[Cell, int], other: Mapping[Cell, int]) -> int:
-        """One operation before another, wherever they meet."""
+        """The pairs of co if one operation comes before another, one for each cell that both write."""
         return sum(1 << event * self._count + other[cell] for cell, event in mine.items() if cell in other)
 
     def choices(self, alive: Alive) -> Iterator[tuple[int, dict[Cell, int]]]:

@@ -35,7 +35,7 @@ class ObjectCounts:
 
     @staticmethod
     def of(trace: Trace) -> ObjectCounts:
-        """Those of one run of a thread."""
+        """The counts of one run of a thread."""
         counts = ObjectCounts()
         for record in trace.records:
             if isinstance(record, ObjectRecord) and record.updates:

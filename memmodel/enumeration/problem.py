@@ -97,7 +97,7 @@ class _Thread:
 
     @property
     def _current_state(self) -> tuple[int, int]:
-        """What else decides how the thread runs; both numbers only grow."""
+        """What decides, besides the domains, how the thread runs: two numbers that only grow."""
         return self._runner.starts.count, len(self._runner.racing_loops)
 
     def differs(self, domains: Domains) -> bool:

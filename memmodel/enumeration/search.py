@@ -50,14 +50,14 @@ class Candidate:
     orders: tuple[int, ...] = ()
 
     def ending_in(self, memory: dict[Cell, int]) -> Candidate:
-        """The same with this final state."""
+        """The candidate with this final state."""
         choices = (self.traces, self.skeleton, self.variant, self.rf, self.sync_fence, self.co)
         return Candidate(*choices, memory, self.orders)
 
 
 @dataclass(slots=True)
 class SearchResult:
-    """What a search has found.
+    """The result of a search.
 
     `found`: key -> a consistent candidate. `blamed`: sets of axioms; from each set, at least one axiom forbids
     something wanted. `flags`: (flag, positions) -> candidate and events. `raised`: flag -> a candidate that raises it.
@@ -158,7 +158,7 @@ class Search:
         return number
 
     def sources(self, skeleton: Skeleton, variant: Variant) -> Sources:
-        """What judges single pairs of rf, for one choice of barriers and objects."""
+        """The judge of single pairs of rf, for one choice of barriers and objects."""
         known = self._sources.get(id(variant))
         if known is None:
             known = Sources(self.plan, skeleton, variant, self.meter, self.progress)

@@ -73,7 +73,7 @@ class Cases:
         return others[0] if len(others) == 1 and logic.is_variable(others[0]) else -self.numbers[0]
 
     def narrow(self) -> Cases | None:
-        """The same value as integers; None if they are too many."""
+        """The value as integers; None if it may have too many."""
         if self.bits is None:
             return self
         return Cases(self.listed, None, self.depths) if self.listed else None

@@ -98,13 +98,13 @@ class LoweredInstruction:
 
     @cached_property
     def notes_read(self) -> frozenset[str]:
-        """What it reads of that which instructions leave beside the registers, as the carry."""
+        """The notes that the instruction reads: what earlier ones leave beside registers, such as the carry."""
         names = (name for op in self.ops if isinstance(op, Assign) for name in registers_of(op.value))
         return frozenset(name for name in names if name[0] == "#")
 
     @cached_property
     def notes_written(self) -> frozenset[str]:
-        """What it leaves beside the registers."""
+        """The notes that the instruction leaves."""
         return frozenset(op.register for op in self.ops if isinstance(op, Assign) and op.register[0] == "#")
 
     def _operands(self) -> Iterator[tuple[Operand, bool]]:

@@ -125,7 +125,7 @@ def _following(lowered: LoweredTest, program: Program, number: int, place: Place
 
 
 def _join(known: Known | None, other: Known) -> Known:
-    """What is known if either is."""
+    """What is known where two paths meet: registers with one value on both."""
     if known is None:
         return dict(other)
     names = {**known, **other}

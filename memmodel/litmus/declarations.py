@@ -132,7 +132,7 @@ def _variable(reader: Reader, into: Declarations) -> Variable:
 
 
 def _size(reader: Reader) -> int | None:
-    """None: no array. 0: an array as long as its initial values."""
+    """The length in brackets. None: no brackets, no array; 0: empty brackets, as long as the initial values."""
     if reader.accept("[") is None:
         return None
     if reader.accept("]"):

@@ -55,7 +55,7 @@ def completion(document: Document, offset: int) -> list[Json]:
 def _items(
     document: Document, offset: int, typed: str, words: Iterable[str], kind: int, detail: str = ""
 ) -> Iterator[Json]:
-    """Those of the words that begin with what is typed up to an offset, which they replace."""
+    """Completion items: the words that begin with the text typed before an offset, each replacing that text."""
     start = offset - len(typed)
     for word in words:
         if word.lower().startswith(typed.lower()):

@@ -166,7 +166,7 @@ def made(
     code: str,
     related: list[Json] | None = None,
 ) -> Json:
-    """One diagnostic."""
+    """A diagnostic as JSON of the protocol."""
     diagnostic: Json = {
         "range": document.at(span),
         "severity": severity,

@@ -53,7 +53,7 @@ class Document:
 
     @cached_property
     def name(self) -> str:
-        """What errors call it."""
+        """The name of the document in error messages."""
         return str(self.path) if self.path is not None else self.uri
 
     @cached_property

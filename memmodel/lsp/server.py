@@ -241,7 +241,7 @@ def documents(server: Server) -> None:
 
 
 def names(server: Server) -> None:
-    """What stands somewhere, and where it comes from."""
+    """Register the requests about names: hover, definition, references and the like."""
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def hover(params: types.HoverParams) -> types.Hover | None:

@@ -67,7 +67,7 @@ class ModelEdit:
 
     @property
     def key(self) -> str:
-        """What names it among the edits of a model: its place, rule and words."""
+        """The name of the edit among those of its model: place, rule and words."""
         return f"{self.place}:{self.span.column} {self.rule}: {self.what}"
 
 

@@ -70,7 +70,7 @@ class Member:
 
     @cached_property
     def changes(self) -> ModelChanges:
-        """What differs in it."""
+        """What differs in the edited model."""
         return self._family.changes(self.model)
 
 

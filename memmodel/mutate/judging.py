@@ -57,7 +57,7 @@ class _LanesJudge:
         self.base = self._consistent(self._holds, set())
 
     def of(self, member: Member) -> Consistent:
-        """What is consistent with an edit."""
+        """What the executions show that are consistent under an edit."""
         edit, evaluator = member.edit, Evaluator(self._graph, self._algebra, self._known)
         value = evaluator.value
         same = not self._some or all(value(mine) == value(other) for mine, other in member.frontier)

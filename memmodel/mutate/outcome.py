@@ -13,7 +13,7 @@ from memmodel.mutate.edits import ModelEdit
 
 
 class Fate(Enum):
-    """What became of an edit. Its spelling is what tables print."""
+    """The fate of an edit, spelled as tables print it."""
 
     FAILS = "a test fails"  # the Expect line of a test is no longer met
     DIFFERS = "an answer differs"  # `memmodel diff` shows it, though no Expect line speaks of it

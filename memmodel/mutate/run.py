@@ -175,7 +175,7 @@ def _begin(judging: EditJudging) -> None:
 
 
 def _nothing() -> None:
-    """What a process loads before it has anything to do."""
+    """Nothing to load in advance: a process loads what it needs with its first chunk."""
 
 
 def _settle(judging: EditJudging) -> None:

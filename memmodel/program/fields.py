@@ -173,7 +173,7 @@ def _not(a: Bits, width: int) -> Bits:
 
 
 def _both(a: Bits, b: Bits) -> Bits:
-    """One of the two."""
+    """The bits that are known of a value that is one of two."""
     same = a.known & b.known & ~(a.value ^ b.value)
     return Bits(same, a.value & same)
 

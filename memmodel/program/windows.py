@@ -76,7 +76,7 @@ def relative(address: Expr, space: str) -> Expr:
 
 
 def _start(space: str) -> Expr | None:
-    """What an address of a state space and its generic address differ by; None if they are the same."""
+    """The difference between a generic address and the address in its state space; None if they are equal."""
     family = Space(space.partition("::")[0])
     if family is Space.LOCAL:
         return Get(OWN_LOCAL)

@@ -252,7 +252,7 @@ class Explainer:
         return NONE.union(*reasons)
 
     def _stands(self, a: int, b: int) -> Reason:
-        """One of two events does not run."""
+        """The reason that one of two events does not run."""
         idle = a if not self.view.algebra.running >> a & 1 else b
         return frozenset((-self.cells.base.runs[idle],))
 

@@ -150,7 +150,7 @@ class Carry:
         return list(product(*most))
 
     def _most(self, edits: list[Edit]) -> list[Edit]:
-        """Those of a group of which no other one orders as much."""
+        """The changes of a group that order most: without each that orders no more than another one."""
         if len(edits) == 1:
             return edits
         left: list[Edit] = []

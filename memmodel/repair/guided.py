@@ -327,7 +327,7 @@ def _place(execution: Execution, inserted: Inserted) -> tuple[int | None, int | 
 
 
 def _instruction(execution: Execution, event: int) -> int | None:
-    """Which executed instruction of its thread an event belongs to."""
+    """The number, among the executed instructions of its thread, of the instruction that an event belongs to."""
     if execution.events[event].point.thread is None:
         return None
     record = execution.frame.record_of(execution.events[event])

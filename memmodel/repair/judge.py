@@ -81,7 +81,7 @@ def parse(name: str, text: str) -> tuple[LoweredTest, ...] | None:
 
 
 def undecided(what: str, answers_under: AnswersOfTest | None) -> str:
-    """That something is not decided, and why."""
+    """A sentence: `what` is not decided, and why."""
     reason = "" if answers_under is None else answers_under.reason
     return f"{what} is not decided" + (f": {reason}" if reason else "")
 

@@ -55,7 +55,7 @@ def narrower(item: Instruction, test: LitmusTest) -> Iterator[tuple[str, Spellin
 
 
 def narrowest(item: Instruction, test: LitmusTest) -> Iterator[tuple[str, Spelling]]:
-    """Those, and what is narrower than they are."""
+    """The spellings of `narrower`, and again what is narrower than those."""
     seen = {item.mnemonic}
     todo = [item.mnemonic]
     while todo:

@@ -56,7 +56,9 @@ def strengthenings(lowered: LoweredTest) -> list[Edit]:
 
 
 def single_strengthenings(lowered: LoweredTest, *, exact: bool = False) -> list[Edit]:
-    """Those of one place each. `exact`: as in `Lines`."""
+    """Changes that strengthen one place each: another spelling of an instruction, or a line put into a gap. `exact`: as
+    in `Lines`.
+    """
     test = lowered.test
     scopes = frozenset(widths([thread.place for thread in test.threads]))
     lines = Lines(lowered, exact=exact)

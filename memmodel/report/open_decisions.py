@@ -157,7 +157,7 @@ class _UnderReadings:
 
     @staticmethod
     def of(witness: Witness) -> _UnderReadings | None:
-        """None for a witness that has left its process."""
+        """The execution of a witness; None if the witness has left its process."""
         execution, evaluated = execution_of(witness), witness.evaluated
         return None if execution is None or evaluated is None else _UnderReadings(execution, evaluated.ranks)
 

@@ -66,7 +66,7 @@ class Ready:
         return ordered & ~(self.grid.worlds_with(first.dimension, 0) & ~self.grid.worlds_with(second.dimension, 0))
 
     def without_needless_fences(self, worlds: int) -> int:
-        """Those of the worlds of which none is left when a fence is dropped."""
+        """The worlds from which no fence can be dropped: without it the program is not in `worlds`."""
         kept = worlds
         for spot in self.gaps:
             for number in range(1, len(spot.forms)):

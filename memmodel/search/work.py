@@ -31,7 +31,7 @@ Record = dict[str, Any]
 
 
 class Work(Protocol):
-    """What is asked of every part of a long run. It travels to workers as it is."""
+    """A task: the question that a long run asks of each of its parts. It is sent to workers as it is."""
 
     @property
     def most(self) -> int:
@@ -100,10 +100,10 @@ class SearchWorkers(Protocol):
     def submit(self, task: Work, chunk: Sequence[Any]) -> Any: ...
 
     def alone(self, task: Work, chunk: Sequence[Any]) -> Any:
-        """The same in a process of its own, after some chunk ended the shared ones."""
+        """Judge a chunk in a process of its own, after some chunk ended the shared processes."""
 
     def results(self, future: Any) -> list[Record]:
-        """What a chunk that is done came to. Raises WorkerKilled and BudgetSpent."""
+        """The records of a chunk that is done. Raises WorkerKilled and BudgetSpent."""
 
     def first(self, futures: set[Any], seconds: float | None) -> set[Any]: ...
 
@@ -228,7 +228,7 @@ class DaskCluster:
 
 
 def workers(jobs: int, executor: str | None, memory: int | None = None) -> SearchWorkers:
-    """Those that `--jobs` and `--executor` ask for. Raises InputError."""
+    """The workers that `--jobs` and `--executor` ask for. Raises InputError."""
     if executor is not None:
         if not executor.startswith("dask://"):
             raise InputError(f"unknown executor {executor!r}", hint="dask://HOST:PORT")
@@ -348,8 +348,9 @@ class _Size:
         return (self.where.alone if alone else self.where.submit)(self.task, self.chunks[number])
 
     def _given_up(self, number: int) -> list[Record]:
-        """What is said of a chunk that ended a process of its own. The file does not keep it: a run that goes on tries
-        it again."""
+        """The records of a chunk that ended even a process of its own. The file does not keep them, so a resumed run
+        tries the chunk again.
+        """
         if self.killed is None:
             self.lost = True
             return []

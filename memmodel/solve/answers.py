@@ -166,7 +166,7 @@ class Questions:
         return ""
 
     def _beyond(self) -> str:
-        """What the execution just found goes beyond."""
+        """The limit that the execution just found exceeds: the loop bound, or what is modelled."""
         graph = self.query.graph
         for cut in graph.cut:
             if self.solver.holds(cut.when):

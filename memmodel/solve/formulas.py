@@ -50,7 +50,7 @@ class FormulaSolver(ABC, Generic[Model]):
         return self.logic.value(formula, self._known, self._variable)
 
     def valuation(self) -> tuple[Model | None, dict[int, bool]]:
-        """That of the last SAT answer, to come back to."""
+        """The valuation of the last SAT answer, to come back to."""
         return self._model, self._known
 
     def restore(self, valuation: tuple[Model | None, dict[int, bool]]) -> None:

@@ -25,7 +25,7 @@ class KeptQueries:
         self._kept = [(lowered, model, bound, query), *self._kept][:KEPT]
 
     def take(self, lowered: LoweredTest, model: Model, bound: int) -> Query | None:
-        """That of this very test and model, if it is still there."""
+        """Take out the query of this very test and model; None if it is not kept any more."""
         for number, (test, known, its, query) in enumerate(self._kept):
             if test is lowered and known is model and its == bound:
                 del self._kept[number]

@@ -60,7 +60,7 @@ class Asker:
         return self._accepted(assumed, judged, raised, [wanted], quiet)
 
     def _statements(self, axioms: Sequence[str] | None) -> list[Statement]:
-        """Those of these axioms; None: of those of the asker."""
+        """The statements of some axioms; None: of the axioms of this asker."""
         names = self.axioms if axioms is None else axioms
         return list(self.query.axioms.values()) if names is None else [self.query.axioms[name] for name in names]
 

@@ -119,7 +119,7 @@ def _outcome(asked: Questions, sought: Sought) -> Seen | None:
 
 
 def _another(lowered: LoweredTest, query: Query, known: frozenset[State]) -> list[int]:
-    """That the final state is none of these."""
+    """Clauses: the final state is none of the known ones."""
     logic = query.graph.logic
     values = {spell(term, lowered): query.final.term(term) for term in outcome_terms(lowered)}
     return [logic.disj(-values[name].is_number(logic, number) for name, number in state) for state in known]

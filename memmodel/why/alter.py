@@ -57,7 +57,7 @@ def alter(execution: Execution, change: Alteration) -> Execution:
 
 
 class AlteredPart(FixedPart):
-    """What choices do not change: that of another execution, but for a few events."""
+    """The fixed part of an altered execution: as in the original, but for a few events."""
 
     def __init__(self, original: FixedPart, change: Alteration) -> None:
         self.lowered = original.lowered
@@ -217,8 +217,9 @@ class AlteredPart(FixedPart):
 
 
 class Beside:
-    """What other events would be related to among those of one execution: the same lines are put into it again and
-    again, in other company."""
+    """The events of one execution that a new event would be related to, by base relation. They are remembered: the same
+    new lines are tried again and again, together with others.
+    """
 
     def __init__(self, original: FixedPart) -> None:
         self.points = [event.point for event in original.events]

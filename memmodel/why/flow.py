@@ -77,7 +77,7 @@ class Flow:
         return bool(self._sure[a] >> b & 1)
 
     def with_links(self, links: Iterable[tuple[int, int]]) -> Rows:
-        """What reaches what if there were these links as well."""
+        """Which events reach which, if these links were added."""
         rows = self._edges(LINKS)
         for first, second in links:
             rows[first] |= 1 << second

@@ -28,7 +28,7 @@ MANY = 100
 def contradictions(
     lowered: LoweredTest, model: Model, options: Options, axioms: tuple[str, ...], answer: Answer
 ) -> tuple[Contradiction, ...]:
-    """One for each axiom that the `never` needs; fewer where the budget ran out.
+    """A contradiction for each axiom that the `never` needs; fewer where the budget ran out.
 
     `answer`: what was answered. The axioms that the solver names are minimal, and it makes the formulas of the test
     once for all parts of the axioms.

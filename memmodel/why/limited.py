@@ -67,7 +67,7 @@ def time_is_over() -> bool:
 
 
 def limited(work: Callable[[], T], otherwise: T) -> T:
-    """What some work finds; `otherwise` if its time runs out."""
+    """The result of some work; `otherwise` if its time runs out."""
     try:
         with Limits(available(Budget(seconds=MOST))):
             return work()

@@ -243,7 +243,7 @@ class Sentences:
         return first, second
 
     def _meeting(self, change: Change) -> str:
-        """What would be such a hand-over."""
+        """The hand-over that a change would make, in words."""
         if self._in_dependent_grid(change):
             return f"griddepcontrol.wait before {self._line(change.other)}"
         first, second = self.sides(change)
@@ -275,7 +275,7 @@ class Sentences:
         return isinstance(label, Access) and label.rmw and not self.shown[event].text.count(".cas")
 
     def _not_waiting(self, seeing: int | None) -> str:
-        """That the later access is executed whatever its thread has seen."""
+        """A clause for the case that the later access does not depend on what its thread has seen: it does not wait."""
         for end in self.ends or ():
             if seeing is not None and self.po[seeing] >> self.flow.in_po(end) & 1:
                 return f", and {self._line(end)} does not wait until it has"
@@ -450,7 +450,7 @@ class Sentences:
         return Obstacle(Reason.NO_PROXY_FENCE, text, repair + half, self._places(change.at))
 
     def _what_it_is(self, fence: int, wanted: ProxyFence) -> str:
-        """What a proxy fence on the way is where another one is wanted."""
+        """Why a proxy fence on the way is not the wanted one: it is for another proxy, or a half alone."""
         label = self.execution.events[fence].label
         assert isinstance(label, ProxyFence)
         if label.proxy is not wanted.proxy:

@@ -167,7 +167,7 @@ def _ends(diagnosis: Diagnosis | None, pair: tuple[int, int] | None) -> tuple[in
 
 
 def _added(label: Label) -> str:
-    """What an event that is not there would be."""
+    """A missing event, in words, from the label that it would have."""
     match label:
         case GroupWait():
             return "a wait for its end"

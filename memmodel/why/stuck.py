@@ -174,7 +174,7 @@ def _at_object(execution: Execution, test: ObjectRecord, thread: int, stopped: l
 
 
 def _cell_read(execution: Execution, thread: int, record: Record) -> Cell | None:
-    """What a record reads."""
+    """The cell that a record reads."""
     event = execution.frame.of_record[thread, execution.frame.traces[thread].records.index(record)][0]
     return execution.events[event].point.cell
 

@@ -104,7 +104,7 @@ class Values:
         return next((check for check in self.model.axioms if not self.holds(check)), None)
 
     def stages(self, number: int) -> Iterator[Values]:
-        """The same execution, with a definition and its `let rec` as they are from empty values to the fixpoint."""
+        """The values of the execution at each stage of a `let rec`, from empty definitions to the fixpoint."""
         nodes, defined = self._evaluator.nodes, self._nodes.definitions.defined
         recursion = nodes[defined[number]].operands[0]
         members = [node for node in dict.fromkeys(defined) if nodes[node].operands == (recursion,)]

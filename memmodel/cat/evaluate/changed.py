@@ -107,7 +107,7 @@ class ChangedEvaluator(LargeEvaluator):
         return rows
 
     def difference(self, number: int) -> Difference:
-        """What differs of a node."""
+        """How the value of a node differs from that in the base execution."""
         if number in self._differences:
             return self._differences[number]
         node = self.nodes[number]

@@ -84,7 +84,9 @@ def _table(asked: KernelRequest, *, quiet: bool) -> MutationTable:
 
 
 def exit_code(table: MutationTable) -> Exit:
-    """That of the verdict on the kernel; 3 for a clean one if time or memory ran out before all mutants were judged."""
+    """The exit code of the verdict on the kernel; 3 for a clean kernel if time or memory ran out before all mutants
+    were judged.
+    """
     codes = {"clean": Exit.AS_EXPECTED, "findings": Exit.DIFFERS}
     code = codes.get(table.base.word, Exit.UNDECIDED)
     return Exit.UNDECIDED if code is Exit.AS_EXPECTED and table.partial else code

@@ -41,7 +41,7 @@ class KernelOutput:
         self._write(verdict, None)
 
     def after_verdict(self, verdict: KernelVerdict, repairs: KernelRepairs | None = None) -> Exit:
-        """What is said beyond the verdict; the exit code."""
+        """Say what comes after the verdict; returns the exit code."""
         from memmodel.kernel.output.source_names import source_names
         from memmodel.kernel.output.text import beyond, repair_lines, short
 

@@ -151,7 +151,7 @@ def _ends(call: Call) -> tuple[TensorMapAt, TensorMapAt]:
 
 
 def copy_together(call: Call) -> tuple[Op | WarpOp, ...]:
-    """The same of a warp, whose lanes share the copy: a litmus thread stands for all of them."""
+    """tensormap.cp_fenceproxy in a module: the lanes of a warp share the copy. A litmus thread stands for the warp."""
     target, source = _ends(call)
     fence = Emit(ProxyFence(Proxy.TENSORMAP, Sem.RELEASE, call.scope))
     return CopyTogether(call.access(Side.READ), call.access(Side.WRITE), source, target), fence

@@ -49,7 +49,9 @@ def wait(call: Call) -> tuple[Op, ...]:
 
 
 def alone(call: Call) -> tuple[Op | WarpOp, ...]:
-    """The same in a module: a launch is one grid. A wait for the one before it says that this one is not looked at."""
+    """griddepcontrol.wait in a module. A launch is one grid: the grid before it, which the wait is for, is not looked
+    at, and the verdict says so.
+    """
     from memmodel.program.warp_ops import Note
 
     return (Note(UNWATCHED, Const(1), "a litmus test of both grids"),)
@@ -69,7 +71,7 @@ def at_start(test: LitmusTest, thread: Thread) -> tuple[Op, ...]:
 
 
 def at_end(test: LitmusTest, thread: Thread) -> tuple[Op, ...]:
-    """What the end of a thread is for the grid that depends on its own."""
+    """The steps at the end of a thread that the dependent grid may wait for."""
     place = thread.place
     threads, after = _grid(test, place, 0), _grid(test, place, 1)
     if not after:

@@ -150,7 +150,7 @@ class FollowedRounds(Follower):
                 self._going[warp][slot].pop(lane, None)
 
     def _moving(self, warp: Warp, slots: Iterable[int]) -> list[int]:
-        """Those of some registers in which a number drifts."""
+        """The registers, of these, that hold a drifting number."""
         going = self._going.get(warp)
         return [] if not going else [slot for slot in slots if going.get(slot)]
 

@@ -82,8 +82,8 @@ class LargerNumber:
 def larger_number(
     entry: PtxFunction, loops: Mapping[int, LoopText], param: ParamPart, again: Again, equal: frozenset[int]
 ) -> LargerNumber | str:
-    """That a launch does the same with larger numbers in a parameter, or why this is not shown. `equal`: stores that
-    are no finding because others store the same.
+    """Show that a launch does the same with larger numbers in a parameter; a text says why this is not shown. `equal`:
+    stores that are no finding because others store the same.
     """
     followed = FollowedRounds(loops, entry, param, {}, {})
     try:

@@ -92,7 +92,7 @@ class RoundKeys:
                      self._tested.get(id(event))))  # fmt: skip
 
     def of(self, thread: int, visit: int, following: int) -> int:
-        """What a thread does between two visits."""
+        """A number that is equal for equal events and accesses of a thread between two visits."""
         begun, ended = self._visits[thread][visit], self._visits[thread][following]
         events = [self._event(event) for event in self._run.threads[thread].events[begun.events : ended.events]]
         accesses = [

@@ -51,5 +51,5 @@ class TypeName(str):
 
     @property
     def is_floating_point(self) -> bool:
-        """As the types of PyTorch say it."""
+        """True for a floating-point type: an attribute of PyTorch's types."""
         return "f" in self.lower() and "int" not in self.lower()

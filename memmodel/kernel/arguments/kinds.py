@@ -29,7 +29,7 @@ class FakeArray:
         object.__setattr__(self, "dtype", TypeName(self.dtype))
 
     def data_ptr(self) -> int:
-        """As a tensor of PyTorch that lies nowhere: compilers ask for it to see how it is aligned."""
+        """Address 0, as of a PyTorch tensor without memory: compilers ask for the address to see how it is aligned."""
         return 0
 
     def element_size(self) -> int:

@@ -81,7 +81,7 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class KernelCase:
-    """One launch of a kernel, to be judged under a model. `effort` grows with each run."""
+    """A launch of a kernel, to be judged under a model. `effort` grows with each run."""
 
     module: PtxModule
     entry: PtxFunction

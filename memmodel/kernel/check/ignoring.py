@@ -44,7 +44,7 @@ class IgnoreComment:
 
 @dataclass(slots=True)
 class Ignored:
-    """What is to be ignored.
+    """The findings to be ignored.
 
     `comments`: by file and line. `listed`: by kernel, rule and places, how many findings, and why. `baseline`: the file
     that lists them. `texts`: the source files that were read. `folder`: where to look for sources, besides the current

@@ -50,7 +50,7 @@ MOST_EACH, CHEAP_EACH = 32, 50_000
 
 
 def size_questions(case: KernelCase) -> list[str]:
-    """What the options ask for."""
+    """The questions about other sizes that the options ask."""
     asked = ((GRID, case.options.any_grid), (TRIPS, case.options.any_trips))
     return [question for question, wanted in asked if wanted]
 

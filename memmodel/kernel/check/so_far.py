@@ -211,13 +211,13 @@ class VerdictSoFar:
         self.late_warps |= dict.fromkeys(judged.judgement.late)
 
     def add_findings(self, run: RunJudge, findings: Iterable[KernelFinding]) -> None:
-        """What a run shows to be wrong."""
+        """Add the findings of a run."""
         for finding in findings:
             if add(self.verdict.findings, finding):
                 self._runs[id(finding)] = run
 
     def add_problems(self, trace: LaunchTrace) -> None:
-        """What went wrong in a run that cannot be judged."""
+        """Add what went wrong in a run that cannot be judged."""
         for finding in problems(trace):
             add(self.verdict.findings, finding)
 

@@ -19,7 +19,7 @@ from memmodel.ptx.module.syntax import PtxInstruction
 
 
 def why_stopped(case: KernelCase, error: Refused) -> str:
-    """What stopped the run."""
+    """Why the run stopped, in a sentence."""
     place = f"line {error.span.line}: " if error.span is not None else ""
     return place + error.message + come_from(case.entry, error)
 

@@ -133,7 +133,7 @@ def settled_waits(
 
 
 def _settled(waits: SettledWaits, rerun: Callable[[], LaunchTrace]) -> SettledWaits:
-    """Those of the assumed waits that the order shows to be waits."""
+    """The assumed waits without those that the causality order does not show to be waits."""
     for _ in range(ROUNDS + len(waits.turning | waits.counting)):
         if not waits.turning | waits.counting:
             return waits

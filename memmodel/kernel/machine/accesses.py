@@ -183,7 +183,7 @@ def write_step(interpreter: Interpreter, op: Write) -> Blocking:
 
 
 def _filled(interpreter: Interpreter, op: Write) -> Blocking:
-    """One value for all bytes of a region, whose number the execution decides."""
+    """Write one value to all bytes of a region whose size is known only when it runs."""
     locate, source = locator(interpreter, op.region), interpreter.value(op.values[0])
     when = None if op.when is None else interpreter.value(op.when)
     instruction = interpreter.instruction

@@ -291,7 +291,7 @@ class Interpreter:
                 yield op, self.step(op)
 
     def step(self, op: Op | WarpOp) -> Blocking:
-        """What the machine does at one step. False: the lanes wait, and the step is made again."""
+        """The action of the machine at one step. If it returns False, the lanes wait, and the step is made again."""
         make = STEPS.get(type(op))
         if make is None:
             raise Refused(f"{self.instruction.opcode} cannot be run", self.instruction.span)

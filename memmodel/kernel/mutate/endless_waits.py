@@ -27,8 +27,9 @@ from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """What is not there of a run. `instructions`: those that are taken away; `waits`: events of waits that tests which
-    look ahead save, by their numbers; `saved`: the instructions of these and of others that have no number.
+    """What a run does without. `instructions`: those that are taken away. `waits`: the numbers of the events of waits
+    that tests which look ahead save. `saved`: the instructions of these waits, and of saved waits whose events have no
+    number.
     """
 
     instructions: AbstractSet[int]
@@ -45,7 +46,7 @@ OF_MANY = (Domain.CTA, Domain.CLUSTER)
 
 
 class _Does(Enum):
-    """What a thread makes, or waits for."""
+    """What a thread does at an object: makes a phase complete, or waits for it."""
 
     MAKES = auto()
     WAITS = auto()

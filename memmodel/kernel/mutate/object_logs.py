@@ -37,7 +37,7 @@ class ObjectLogs:
         return {id(log) for number in instructions for log in self.of(number)}
 
     def updated(self, instructions: Iterable[int]) -> set[int]:
-        """Those of them that the instructions update."""
+        """The identities of the objects that the instructions update."""
         return {
             id(log)
             for number in instructions

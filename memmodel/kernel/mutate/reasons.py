@@ -43,7 +43,7 @@ class LaunchOrder:
 
     @classmethod
     def of(cls, judged: JudgedRun | None) -> LaunchOrder | None:
-        """None if the run was not judged, or by a model without this order."""
+        """The order of a judged run; None if the run was not judged, or the model has no such order."""
         if judged is None or judged.judgement.flags is None:
             return None
         causes = judged.judgement.flags.relation("base-causality")

@@ -131,7 +131,7 @@ class SameRun:
         return run.run is self.run.run
 
     def under(self, model: Model) -> SameRun:
-        """The same run, asked of another model."""
+        """This run under another model."""
         return SameRun(self.run, model, Flags(model, self.run.execution, self._whole), self._known, often=False)
 
     def new_findings(self, *changes: Mutation) -> list[KernelFinding] | None:

@@ -74,7 +74,9 @@ class SameRuns:
         return any(run.looks_ahead(change.instruction) for run in self._runs)
 
     def why_undecided(self, change: Mutation) -> str:
-        """As in `saved_waits`, of a test that saves waits in the first of the runs and shows nothing with a change."""
+        """Why a change is undecided, as in `saved_waits`: it changes a test that saves waits in the first run, and
+        shows nothing there.
+        """
         if change.what == REMOVED or not self._runs or not self._runs[0].saves_waits(change.instruction):
             return ""
         run = self._runs[0].run

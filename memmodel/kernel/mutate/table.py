@@ -151,7 +151,7 @@ def mutation_table(
 def _minimum(
     work: MutantWork, results: Sequence[MutantResult], same: SameRun | None, *, together: bool
 ) -> MinimumSet:  # fmt: skip
-    """Which removals can be made together, of all mutants as they were judged. Raises BudgetSpent."""
+    """The largest set of removals that can be made together, from the verdicts on all mutants. Raises BudgetSpent."""
     removed = [
         result for result in results if result.mutation.what == REMOVED and result.noticed is not Noticed.UNREACHED
     ]

@@ -131,7 +131,7 @@ class _Sets:
         return False
 
     def still_goes(self, changes: Sequence[Mutation]) -> bool:
-        """The same as `goes`, of changes that may be known not to."""
+        """As `goes`, for changes of which it may be known that they do not go together."""
         return not self.known(changes) and self.goes(changes)
 
     def one_more_goes(self, changes: Sequence[Mutation]) -> bool:
@@ -148,8 +148,9 @@ class _Sets:
 
 
 def largest(items: Sequence[T], allowed: Callable[[Sequence[T]], bool], kept: list[T] | None = None) -> list[T]:
-    """As many items as are allowed together, added in their order: at once if they can be, or else by halves, where
-    all of a part can be or none. `kept`: the list that they are added to, which holds them if `allowed` raises."""
+    """Items that are allowed together, added in their order: all at once if that is allowed, else half by half. `kept`:
+    the list that they are added to; if `allowed` raises, it holds what was added so far.
+    """
     kept = [] if kept is None else kept
 
     def add(part: Sequence[T]) -> None:

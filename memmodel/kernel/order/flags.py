@@ -136,8 +136,9 @@ class Flags:
     def each_raised(
         self, names: Iterable[str] | None = None, *, quick_first: bool = False
     ) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-        """The same one after the other: no flag is evaluated before it is asked for. `quick_first`: those first that
-        need no closure."""
+        """The raised flags one by one, each evaluated only when it is asked for. `quick_first`: begin with the flags
+        that need no closure.
+        """
         wanted = None if names is None else set(names)
         checks = [check for check in self.model.flags if wanted is None or check.name in wanted]
         if quick_first:

@@ -55,7 +55,7 @@ class KernelFrame(FixedPart):
         self._relations: dict[str, Rows] = {}
 
     def relation(self, name: str) -> Rows:
-        """As the tables decide it, computed for classes of equal events where these are few."""
+        """A base relation as the tables decide it, computed for classes of equal events where these are few."""
         if name not in self._relations and name in _OWN:
             self._relations[name] = _OWN[name](self, RELATION_ROWS[name])
         return super().relation(name)

@@ -39,7 +39,7 @@ STEPS = ("synchronizes", "mbarobs", "syncbar", "rf", "rmw", "iss", "compl", "com
 
 
 class MissingOrder(Enum):
-    """What may be missing."""
+    """The kinds of order that may be missing between two events."""
 
     SYNCHRONIZATION = "no synchronization"
     SCOPES = "scopes that do not include each other"

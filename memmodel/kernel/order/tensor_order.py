@@ -65,7 +65,7 @@ class TensorOrder:
         return self._not_after(leads, before) if leads else None
 
     def _not_after(self, leads: Sequence[int], before: int) -> str:
-        """That no fence stands behind the event at which the other thread has waited."""
+        """A sentence: no fence stands behind the event at which the other thread has waited."""
         reached = next(event for at in leads for event in bits(self._execution[at] & before))
         return f"no {Marker.AFTER.value} behind {self._line(reached)}"
 

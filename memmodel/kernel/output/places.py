@@ -53,7 +53,7 @@ def is_library(file: str) -> bool:
 
 
 def places(location: Location | None) -> list[Location]:
-    """The same, those in libraries last."""
+    """The places in the source, those in libraries last."""
     return sorted(with_callers(location), key=lambda place: is_library(place.file))
 
 

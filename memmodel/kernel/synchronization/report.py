@@ -197,8 +197,9 @@ class _Crossing:
         self._order = order
 
     def of(self, instruction: PtxInstruction) -> Iterator[OrderedAccesses]:
-        """Those on both sides of an instruction: accesses before uses of mbarrier objects, and first those between
-        which the fewest events lie, as it does most for these."""
+        """The pairs of accesses that an instruction stands between: plain accesses before uses of mbarrier objects, and
+        the pairs with the fewest events in between first, because the instruction matters most for them.
+        """
         order = self._order
         across = order.across(instruction)
         if all(self._sides(*pair) is None for pair in across):  # what it does itself says more

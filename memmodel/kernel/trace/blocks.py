@@ -139,7 +139,9 @@ class Block:
             known[at : at + size] = source.known[begin : begin + size].ljust(size, b"\0")
 
     def _room(self, end: int) -> bytearray | None:
-        """Which bytes are known, with room for contents up to an end; None if the memory is too large."""
+        """The marks of the bytes that are known, grown to reach up to `end`; None if the memory is too large to be
+        remembered.
+        """
         held = 0 if self.known is None else len(self.known)
         if self.size <= REMEMBERED and (self.known is None or held < end):
             whole = self.size if self.size <= AT_ONCE else min(self.size, max(end, 2 * held, AT_ONCE))

@@ -141,7 +141,7 @@ def operation(
 
 
 def _computed(register: Reg, item: Instruction, kind: str) -> tuple[str, str, str] | None:
-    """The same for a value that one instruction computes from what was loaded."""
+    """An atomic operation for a store of what one instruction computes from the loaded value."""
     word, type_ = item.parts[0], item.parts[-1]
     if word == "mov" and not _same(item.operands[1], register):
         return "exch", f"b{kind[1:]}", item.operands[1].span.text

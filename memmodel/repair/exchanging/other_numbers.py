@@ -46,8 +46,9 @@ def other_numbers(lowered: LoweredTest) -> Iterator[Edit]:
 
 
 def at_another_barrier(lowered: LoweredTest) -> Iterator[Edit]:
-    """As many threads as meet at a barrier, at one that is not in use; where more threads than that come to it, or ask
-    for another count."""
+    """Move a meeting to a barrier that is not in use, where more threads than meet come to its barrier, or threads ask
+    for different counts.
+    """
     uses: dict[tuple[int, int], dict[int, list[Edit]]] = {}
     used = {barrier[1] for thread in lowered.test.threads for it in instructions(thread) if (barrier := barrier_of(it))}
     free = next(number for number in range(1, len(used) + 2) if number not in used)

@@ -374,7 +374,7 @@ def _objects(lowered: LoweredTest, variable: Variable) -> Iterator[str]:
 
 
 def visible_ops(ops: tuple[Op, ...]) -> list[Op]:
-    """Those that do more than compute."""
+    """The steps that do more than compute."""
     return [op for op in ops if not isinstance(op, Assign | Jump)]
 
 

@@ -156,7 +156,7 @@ class RepairSearch(Trials):
         return [edit for edit in (*self.order_only, *more) if edit.group not in implied]
 
     def _live(self, offered: list[Edit]) -> list[Edit]:
-        """Those that only add order, and of the others those of which it is not known that they are in vain."""
+        """The changes that may help: all that only add order, and others that are not known to be in vain."""
         shown = self.refuted_by.items()
         self.useless |= {
             edit

@@ -30,8 +30,8 @@ class Survivors:
         return None
 
     def worked_out(self, counterexample: TextCounterexample, applied: Changes, offered: list[Edit]) -> list[Edit]:
-        """As many changes as it survives together: all that it survives part by part, if it can. The others are
-        remembered: they end it.
+        """A large set of changes that the counterexample survives together: if possible all that it survives part by
+        part. The other changes end it, and are remembered for that.
         """
         kept = self._parted(counterexample, applied, offered, together=False)
         if not self._trials.survives(counterexample, applied, kept):

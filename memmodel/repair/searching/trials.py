@@ -307,5 +307,5 @@ class Trials:
 
 
 def _unjudged(text: str) -> AnswersOfTest | None:
-    """What stands for a judge before there is an aim."""
+    """A judge that decides nothing: used before there is an aim."""
     return None

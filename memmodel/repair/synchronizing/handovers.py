@@ -22,7 +22,7 @@ from memmodel.errors import InputError, suggestion
 
 
 class PlanError(InputError):
-    """What cannot be meant of a plan. `name`: what is wrong with it has this name; nothing if it has none."""
+    """A plan that has no meaning. `name`: the name of the wrong item; empty if it has none."""
 
     def __init__(self, message: str, *, name: str = "", hint: str | None = None) -> None:
         super().__init__(message, hint=hint)

@@ -268,7 +268,7 @@ class _Synchronizing:
         return 0.0 if asked is None else program_cost(asked[0], self.costs) - self.base
 
     def _made(self, changes: Sequence[Edit], reached: Reached, offered: int) -> Synchronized:
-        """What was found, once it is judged again by itself."""
+        """The result, with the changed text judged again by itself."""
         text = apply(self.bare.text, changes)
         clean = self.bare.clean(text)
         cost = program_cost(parsed(self.name, clean), self.costs)

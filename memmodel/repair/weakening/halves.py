@@ -43,7 +43,9 @@ def with_halves(lowered: LoweredTest, changes: Sequence[Edit], enough: Callable[
 
 
 def _instead(lowered: LoweredTest, number: int, index: int, now: float, rest: Sequence[Edit]) -> Iterator[Edit]:
-    """One half in the place of a fence, alone if the other one is there, or with it in another thread."""
+    """A half of a proxy fence in place of the whole fence: alone if the other half is there already, else with the
+    other half put into another thread.
+    """
     thread = lowered.test.threads[number]
     item = list(instructions(thread))[index]
     for half, other in ((RELEASE, ACQUIRE), (ACQUIRE, RELEASE)):

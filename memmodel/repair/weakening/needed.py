@@ -66,7 +66,7 @@ def _some(
 
 
 class _Right:
-    """What readings say of a text that may allow less there than the default model."""
+    """The answers of readings about a text. A reading may forbid what the default model allows."""
 
     def __init__(self, name: str, text: str, readings: frozenset[str], options: Options) -> None:
         self._name, self._options = name, options

@@ -153,7 +153,7 @@ def draw_focus(
 
 
 def _dependence(dependence: Dependence) -> str:
-    """Which decision makes the difference, and where the outcome can be seen."""
+    """Sentences: the decision that makes the difference, and the model under which the outcome can be seen."""
     answers = f"Here: {dependence.default} Under {dependence.decision}: {dependence.other}"
     where = f"The outcome can be seen under {dependence.allowed_by}."
     return f"It depends on {dependence.decision}: {dependence.question} {answers} {where}"

@@ -39,7 +39,7 @@ MORE_EFFORT = (10 * EFFORT, 100 * EFFORT)
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """What a model makes of a program. `reports`: each flag with the instructions that it relates."""
+    """The answers of a model about a program. `reports`: each flag with the instructions that it relates."""
 
     states: frozenset[Key]
     hangs: bool

@@ -257,7 +257,7 @@ def _scoped(variants: Sequence[tuple[int, Label]]) -> list[tuple[int, Label]]:
 
 
 def _at(point: Point, place: Place | None, label: Label) -> Point:
-    """The same point elsewhere, with another label."""
+    """A point with another place and label."""
     if point.label is label and point.place == place:
         return point
     return replace(point, place=place, label=label)

@@ -89,7 +89,7 @@ class PropertySolvingTask:
         )
 
     def parts(self, size: int) -> list[ThreadLayout]:
-        """Those of one thread, which take longest, come first, so that no process works on one while others wait."""
+        """The layouts, those of one thread first: they take longest, and are not to be left to the end."""
         return layouts(self.vocabulary, size)[::-1]
 
     def judge(self, part: ThreadLayout) -> list[Record]:

@@ -75,7 +75,7 @@ class _Constraints:
         return self.logic.disj(count(self.logic, formulas)[number:]) if number <= len(formulas) else FALSE
 
     def _held(self, slot: int) -> list[tuple[int, Option]]:
-        """What a slot may hold, each with the variable that says that it does."""
+        """The options of a slot, each with the variable that says that the slot holds it."""
         return [(self.folded.holds(slot, number), option) for number, option in enumerate(self.program.options[slot])]
 
     def _earlier(self, slot: int) -> list[int]:
@@ -110,8 +110,9 @@ class _Constraints:
                 before.append(self._any(slot, _names((kind, place - 1))))
 
     def _place_matters(self, place: PlaceName) -> None:
-        """It is named twice and written, or is an end of copies alone, or memory of its class is allocated or freed; it
-        has few reductions."""
+        """A place is named twice and written, or is only named beside other places, or memory of its class is allocated
+        or freed. At most REDUCTIONS instructions reduce into it.
+        """
         logic = self.logic
         twice = self._at_least(self._where(_names(place)), 2)
         written = logic.disj(self._where(_writes(place)))
@@ -123,7 +124,7 @@ class _Constraints:
         self._unless_idle(-self._at_least(self._where(_reduces(place)), REDUCTIONS + 1))
 
     def _allocated_in_turn(self, place: PlaceName) -> None:
-        """One thread alone begins its life, and ends it before it begins again."""
+        """Only one thread begins the life of a place, and it ends that life before it begins another."""
         begins, ends = self._where(_lives(place, BEGINS)), self._where(_lives(place, ENDS))
         for first, second in combinations(self.program.slots, 2):
             between = ends[first.number + 1 : second.number] if first.thread == second.thread else []
@@ -203,7 +204,7 @@ class _Constraints:
 
 
 def _names(place: PlaceName, alone: bool | None = None) -> Holder:
-    """It names a place: as its only one, among others, or either."""
+    """Selects options that name a place; `alone`: only with (True) or without (False) no other place beside it."""
     return lambda option: (
         any((site.kind, site.number) == place for site in option.sites)
         and (alone is None or alone is (len(option.sites) == 1))
@@ -221,7 +222,7 @@ def _writes(place: PlaceName) -> Holder:
 
 
 def _lives(place: PlaceName, *which: str) -> Holder:
-    """It begins or ends the life of a place; `which`: does only so."""
+    """Selects options that begin or end the life of a place; `which`: only those that do this."""
     return lambda option: (
         _names(place)(option) and option.ingredient is not None and option.ingredient.life in (which or (BEGINS, ENDS))
     )

@@ -107,7 +107,7 @@ def stronger(asked: Situation) -> Iterator[Change]:
 
 
 def of_strong_accesses(asked: Situation) -> Change | None:
-    """Those of the pair that are weak as relaxed ones, all at once."""
+    """The weak accesses of the pair made relaxed, all at once."""
     labels = ((end, asked.events[end].label) for end in asked.pair or ())
     weak = [end for end, label in labels if isinstance(label, Access) and label.sem is Sem.WEAK]
     scope = asked.widest()

@@ -18,7 +18,9 @@ TOLD = 2.5
 
 
 def of_unseen(asked: Situation) -> Iterator[Change]:
-    """What threads could have seen between the two accesses, so that the first would be known to be over."""
+    """Observations that threads could have made between the two accesses: with them the first access would be known to
+    be over.
+    """
     meetings = [] if asked.pair is None else [*_reads_of_writes(asked), *_tests_of_updates(asked)]
     if not meetings or asked.pair is None:
         return

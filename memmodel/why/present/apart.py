@@ -67,7 +67,7 @@ def apart(execution: Execution, flow: Flow, first: int, second: int) -> Apart | 
 
 @dataclass(frozen=True, slots=True)
 class ThreadSide:
-    """What a thread has of one side of a hand-over. `event`: what releases or acquires.
+    """One side of a hand-over, as far as a thread has it. `event`: the release or the acquire.
 
     `fence`: one that would, but no strong write follows it, or no strong read stands before it.
     """
@@ -303,7 +303,9 @@ def _used_elsewhere(execution: Execution, ends: tuple[int, int], thing: Thing, *
 
 
 def _thing(execution: Execution, number: int, *, after: bool) -> tuple[str, Thing] | None:
-    """What an event writes, arrives on, or (not `after`) reads or waits for: its kind, and the thing."""
+    """The thing that an event hands over by: what it writes or arrives on, or (not `after`) reads or waits for, with
+    its kind.
+    """
     label, record = execution.events[number].label, execution.frame.record_of(execution.events[number])
     match label, record:
         case Access(side=side), AccessRecord(footprint=footprint) if side is (Side.WRITE if after else Side.READ):

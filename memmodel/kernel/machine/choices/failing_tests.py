@@ -150,7 +150,7 @@ def _state(warp: Warp, lane: int) -> ThreadState:
 
 
 def _forget(warp: Warp, lane: int, before: ThreadState, after: ThreadState) -> None:
-    """What is different in two states of a thread is not known any more."""
+    """Make everything unknown that differs between two states of a thread."""
     bits = {slot for slot, _ in before.bits ^ after.bits if slot is not None}
     slots = [n for n, (a, b) in enumerate(zip(before.registers, after.registers, strict=True)) if a != b]
     for slot in {*slots, *bits}:

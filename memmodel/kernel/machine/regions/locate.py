@@ -114,7 +114,7 @@ def _whole(
 
 
 def _chunk(interpreter: Interpreter, region: Chunk) -> Locate:
-    """As many bytes as the instruction says, or those of them that it accesses."""
+    """The bytes of a copy whose size is an operand, without the bytes that its other operands leave out."""
     pointer, instruction = interpreter.location(region.address, region.window), interpreter.instruction
     sizes = interpreter.value(region.size)
     exprs = (region.skip_left, region.skip_right, region.mask, region.kept)
