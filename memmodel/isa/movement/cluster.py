@@ -107,6 +107,7 @@ ROWS = (
         "none; the rank of the CTA that owns a",
         _MOVE + "getctarank",
         sizes={"d": 32},
+        of_window=True,
         lower_module=getctarank_in_module,
     ),
 )

@@ -90,6 +90,7 @@ ROWS = (
         "none; p says whether the generic address a lies in that window. No variable of a test is in .local",
         _MOVE + "isspacep",
         sizes={"a": 64},
+        of_window=True,
         since=Since(20, "2.0"),
         later=_LATER,
         effect=Effect.COMPUTES,

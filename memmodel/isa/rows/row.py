@@ -167,6 +167,8 @@ class Row:
     """True if all threads that execute it together have to come to the same instruction; None if `.aligned` says so."""
     elsewhere: bool = False
     """True if the same words with the same operands count as the same instruction, wherever they stand."""
+    of_window: bool = False
+    """True if the result is the same wherever in its window an address lies."""
     part: str | None = None
     """The case in which it is half of another instruction, such as the commit of a copy's group: a search does not
     count it."""

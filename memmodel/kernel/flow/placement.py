@@ -20,9 +20,6 @@ from memmodel.program.warp_ops import OnStack
 from memmodel.ptx.module.syntax import PtxFunction
 
 RESERVED_WORD = "%reserved_smem_offset_"
-ALIKE = ("isspacep", "getctarank")
-"""Instructions whose result is the same wherever in its window a variable lies."""
-
 SUMS = {"add": 1, "sub": -1}
 EQUALITY, ADDRESS_BITS = ("eq", "ne"), 64
 """No variable has a generic address of 0."""
@@ -87,7 +84,7 @@ def deciding_places(entry: PtxFunction) -> Mapping[int, tuple[int, frozenset[str
 def _results(does: LoweredInstruction) -> Iterator[tuple[str, Expr | OnPlaces]]:
     """What an instruction leaves in registers; a state of an mbarrier object is in a temporary of the instruction."""
     line = does.instruction.line
-    if does.instruction.opcode.startswith(ALIKE):
+    if does.row is not None and does.row.of_window:
         return
     for op in does.ops:
         if isinstance(op, OnStack) and op.register is not None:
