@@ -23,7 +23,9 @@ from memmodel.errors import InputError
 from memmodel.output import replace_text
 
 if TYPE_CHECKING:
+    from memmodel.repair.synchronizing.handovers import HandOverPlan
     from memmodel.repair.synchronizing.synchronize import Synchronized
+    from memmodel.source import Source
 
 STRIPS = ("nothing", "order", "waits")
 
@@ -66,9 +68,7 @@ def sync(
     these changes is enough; 3 undecided, or there may be a cheaper one.
     """
     from memmodel.limits import within_budget
-    from memmodel.recovery.json_places import JsonPlaces
     from memmodel.repair.costs import DEFAULT
-    from memmodel.repair.synchronizing.handovers import HandOverPlan, PlanError
     from memmodel.repair.synchronizing.library import sync_pipeline
     from memmodel.repair.synchronizing.prices import read_costs
     from memmodel.repair.synchronizing.strip import Strip
@@ -85,36 +85,39 @@ def sync(
                 raise InputError(
                     f"{source.name}: a pipeline has no text to strip or to change", hint="leave -i and --strip out"
                 )
-            try:
-                pipeline = HandOverPlan.of(_json(source.name, source.text))
-            except PlanError as error:
-                place = JsonPlaces(source).of_name(error.name)
-                if place is not None:
-                    raise error.at(place) from None
-                raise InputError(f"{source.name}: {error.message}", hint=error.hint) from None
-            found = sync_pipeline(pipeline, models, options, costs=table, seconds=seconds, progress=count)
+            synchronized = sync_pipeline(
+                _pipeline(source), models, options, costs=table, seconds=seconds, progress=count
+            )  # fmt: skip
         else:
-            found = synchronize(
-                source.name,
-                source.text,
-                models,
-                options,
-                strip=Strip(strip),
-                costs=table,
-                seconds=seconds,
-                progress=count,
-            )
+            synchronized = synchronize(
+                source.name, source.text, models, options,
+                strip=Strip(strip), costs=table, seconds=seconds, progress=count,
+            )  # fmt: skip
     if json_out:
         from memmodel.repair.record import sync_record
 
-        write_json(json_out, sync_record(found))
+        write_json(json_out, sync_record(synchronized))
     if json_out != "-":
-        _print(found, strip)
-    if in_place and found.new is not None:
-        replace_text(file, found.new)
-    if found.proved:
+        _print(synchronized, strip)
+    if in_place and synchronized.new is not None:
+        replace_text(file, synchronized.new)
+    if synchronized.proved:
         return Exit.AS_EXPECTED
-    return Exit.DIFFERS if found.decided else Exit.UNDECIDED
+    return Exit.DIFFERS if synchronized.decided else Exit.UNDECIDED
+
+
+def _pipeline(source: Source) -> HandOverPlan:
+    """A pipeline from its JSON. Raises InputError, at the place in the JSON if it is known."""
+    from memmodel.recovery.json_places import JsonPlaces
+    from memmodel.repair.synchronizing.handovers import HandOverPlan, PlanError
+
+    try:
+        return HandOverPlan.of(_json(source.name, source.text))
+    except PlanError as error:
+        place = JsonPlaces(source).of_name(error.name)
+        if place is not None:
+            raise error.at(place) from None
+        raise InputError(f"{source.name}: {error.message}", hint=error.hint) from None
 
 
 def _json(name: str, text: str) -> dict[str, object]:

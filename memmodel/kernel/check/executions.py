@@ -21,7 +21,7 @@ from memmodel.kernel.executions.consistent import execution_of, impossible
 from memmodel.kernel.executions.decisions import leaves_out, returns_older, without_rounds
 from memmodel.kernel.executions.others import OtherReads
 from memmodel.kernel.executions.reads_from import ReadsFrom, Script
-from memmodel.kernel.executions.schedules import ALL, atomics, complete, ordered_place, sampled, schedules, with_stores
+from memmodel.kernel.executions.schedules import ALL, DrawnSchedules, atomics, ordered_place
 from memmodel.kernel.executions.settled_waits import SettledWaits
 from memmodel.kernel.flow.polling import complaints
 from memmodel.kernel.machine.choices.schedule import Schedule
@@ -138,59 +138,47 @@ class OtherExecutions:
         """Other schedules, as many as are wanted, and then executions that no schedule shows; the choices with those
         that were met on the way.
         """
-        case, report = self.case, self.report
+        case, verdict, why = self.case, self.report.verdict, ""
         number = self._alike_orders(choices)
+        if not number:
+            before = replace(case.effort)
+            choices, number, why = self._all_executions(choices)
+            if not number:  # what follows has its own bounds
+                case.effort.instructions, case.effort.events = before.instructions, before.events
         if number:
-            report.verdict.explored, report.verdict.exhaustive = number, True
+            verdict.explored, verdict.exhaustive = number, True
             return choices
-        before = replace(case.effort)
-        choices, number, why = self._all_executions(choices)
-        if not number:  # what follows has its own bounds
-            case.effort.instructions, case.effort.events = before.instructions, before.events
-        if number:
-            report.verdict.explored, report.verdict.exhaustive = number, True
-            return choices
-        wanted, first = case.options.schedules, choices.trace
-        matter = set(choices.chosen)  # grows while schedules are drawn
-        all_ = complete(first, matter, wanted)
-        bound = max(ALL, wanted) if all_ else wanted
-        storing: list[LaunchTrace] = []
-
-        def drawn() -> Iterator[Schedule]:
-            yield from islice(schedules(case.entry, choices.base, first, matter, wanted), bound)
-            for trace in storing:
-                yield from with_stores(case.entry, choices.base, trace, matter, wanted)
-            if complete(first, matter, wanted) and not all_ and not storing:
-                yield from islice(sampled(case.entry, choices.base, first, matter, wanted), wanted)
-
         other_reads = OtherReads(case.entry, self.waits.polls.repeats)
         _note(other_reads, choices.base, representative, choices.chosen)
-        known = set(first.choices)
-        for number, schedule in enumerate(drawn(), 1):
+        choices = self._by_schedules(choices, other_reads)
+        if why and not verdict.exhaustive and not self.report.has_new_finding:
+            verdict.notes.append(f"these are not all executions: {why}")
+        self._with_other_reads(other_reads, choices.chosen)
+        return choices
+
+    def _by_schedules(self, choices: OpenChoices, other_reads: OtherReads) -> OpenChoices:
+        """Judge the runs of other schedules. The verdict says how many, and whether these are all executions. Returns
+        the choices with those that were met on the way.
+        """
+        case, report, first = self.case, self.report, choices.trace
+        drawn = DrawnSchedules(case.entry, choices.base, first, case.options.schedules, set(choices.chosen))
+        for number, schedule in enumerate(drawn, 1):
             if case.effort.spent or report.may_stop:
-                all_ = False
+                drawn.all_executions = False
                 break
             outcome = case.attempt(schedule)
             if isinstance(outcome, Refused) and schedule.parts_lanes:  # lanes that went together may have to
-                all_ = False
+                drawn.all_executions = False
                 continue
             if isinstance(outcome, Refused):  # what does not matter in the first run does here
-                schedule, all_ = replace(schedule, opaque=frozenset()), False
+                schedule, drawn.all_executions = replace(schedule, opaque=frozenset()), False
                 outcome = case.run(schedule)
                 choices = replace(choices, chosen=choices.chosen | choices.settled)
             report.verdict.explored = number
             choices = with_more_choices(case, choices, schedule, outcome)
-            matter |= choices.chosen
-            same = atomics(outcome, matter) == atomics(first, matter)
-            all_ &= not outcome.infeasible and set(outcome.choices) <= known and same
-            if all_ and stores_matter(outcome, matter):
-                storing.append(outcome)
-                all_ = False
+            drawn.note(outcome, choices.chosen)
             _note(other_reads, schedule, self.judge(outcome, choices.chosen), choices.chosen)
-        report.verdict.exhaustive = all_ and report.waits_are_sure
-        if why and not report.verdict.exhaustive and not report.has_new_finding:
-            report.verdict.notes.append(f"these are not all executions: {why}")
-        self._with_other_reads(other_reads, choices.chosen)
+        report.verdict.exhaustive = drawn.all_executions and report.waits_are_sure
         return choices
 
     def _alike_orders(self, choices: OpenChoices) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from math import factorial, prod
 
@@ -107,6 +107,44 @@ def with_stores(
     for number in _taken(entry, run, real):
         yield replace(base, holding=frozenset([number]), starves=True, backwards=True)
     yield from islice(schedules(entry, base, run, real, wanted), wanted)
+
+
+@dataclass(slots=True)
+class DrawnSchedules:
+    """The schedules to look at, drawn one by one while their runs show what matters.
+
+    `first`: the run of `base`. `wanted`: how many schedules, if these are not all. `matter`: the instructions on whose
+    results runs depend, as far as that is known. `all_executions`: True as long as the runs stand for all executions.
+    """
+
+    entry: PtxFunction
+    base: Schedule
+    first: LaunchTrace
+    wanted: int
+    matter: set[int]
+    all_executions: bool = field(init=False)
+    _storing: list[LaunchTrace] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.all_executions = complete(self.first, self.matter, self.wanted)
+
+    def __iter__(self) -> Iterator[Schedule]:
+        entry, base, first, matter, wanted = self.entry, self.base, self.first, self.matter, self.wanted
+        bound = max(ALL, wanted) if self.all_executions else wanted
+        yield from islice(schedules(entry, base, first, matter, wanted), bound)
+        for run in self._storing:  # which grows
+            yield from with_stores(entry, base, run, matter, wanted)
+        if complete(first, matter, wanted) and not self.all_executions and not self._storing:
+            yield from islice(sampled(entry, base, first, matter, wanted), wanted)
+
+    def note(self, run: LaunchTrace, chosen: frozenset[int]) -> None:
+        """Take in what the run of a schedule shows. `chosen`: the instructions that matter in it."""
+        self.matter |= chosen
+        same = atomics(run, self.matter) == atomics(self.first, self.matter)
+        self.all_executions &= not run.infeasible and run.choices.keys() <= self.first.choices.keys() and same
+        if self.all_executions and stores_matter(run, self.matter):
+            self._storing.append(run)
+            self.all_executions = False
 
 
 def _taken(entry: PtxFunction, run: LaunchTrace, real: set[int]) -> list[int]:

@@ -28,7 +28,7 @@ from memmodel.kernel.check.so_far import zeros_assumption
 from memmodel.kernel.launch import LeftContents
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.question import LaunchWords, kernel_text
-from memmodel.kernel.question.asking import KernelText, SeveralLaunches, described_question, question
+from memmodel.kernel.question.asking import KernelQuestion, KernelText, SeveralLaunches, described_question, question
 from memmodel.kernel.question.completing import LaunchesBefore
 from memmodel.kernel.sequence.contents import left_by
 from memmodel.kernel.sequence.dependents import DependentLaunches, OverlappingLaunch, overlapping
@@ -87,16 +87,7 @@ def judged_launches(
             data = {**data, "module": text.written.name}
         left = replace(left, module=which, loaded=followed and which not in written)
         before = LaunchesBefore(number, left if number else None)
-        where = f"{name}: launch {number + 1}" if name.startswith("<") else name
-        try:
-            asked = described_question(
-                text, data, where, LaunchWords(), None, partial(chosen_ctas, wanted=()), before
-            )  # fmt: skip
-        except InputError as error:
-            if error.span is None and error.message.endswith(f"has no entry {data.get('kernel')}"):
-                hint = f'"module": "FILE" in the launch of a kernel that is not in {text.written.name}'
-                raise InputError(error.message, hint=f"{error.hint}; {hint}" if error.hint else hint) from error
-            raise
+        asked = _question(text, data, f"{name}: launch {number + 1}" if name.startswith("<") else name, before)
         known = ignored(asked.entry, baseline)
         options = CheckOptions(
             schedules, chosen_ctas(asked.launch, ()), True, tuple(assume_pure), reading_models() if readings else (),
@@ -127,6 +118,17 @@ def judged_launches(
         followed = followed and after is not None
         left = LeftContents() if after is None else following(after, left)
         yield verdict
+
+
+def _question(text: KernelText, data: Mapping[str, Any], where: str, before: LaunchesBefore) -> KernelQuestion:
+    """The question about one launch of the list. The InputError for an unknown entry says how to name a file."""
+    try:
+        return described_question(text, data, where, LaunchWords(), None, partial(chosen_ctas, wanted=()), before)
+    except InputError as error:
+        if error.span is None and error.message.endswith(f"has no entry {data.get('kernel')}"):
+            hint = f'"module": "FILE" in the launch of a kernel that is not in {text.written.name}'
+            raise InputError(error.message, hint=f"{error.hint}; {hint}" if error.hint else hint) from error
+        raise
 
 
 def _drop_unwatched(verdict: KernelVerdict) -> None:
