@@ -23,6 +23,7 @@ from memmodel.limits import available, sharing_budget
 from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import Edit, apply, diff
+from memmodel.repair.exchanging.one_access import one_access
 from memmodel.repair.exchanging.other_objects import in_other_ctas, other_objects
 from memmodel.repair.glance import Glance
 from memmodel.repair.hints import broken_rules, by_turns, reasons, sufficient_changes
@@ -32,6 +33,7 @@ from memmodel.repair.insertion.meetings import meetings
 from memmodel.repair.insertion.rereads import repeats
 from memmodel.repair.judge import (
     AnswersOfTest,
+    Judge,
     QuestionAnswer,
     ended,
     judging,
@@ -172,7 +174,9 @@ def _fixed(
     judge = judging(name, models, options, queries=queries)
     before = judge(text)
     if before is None or not before.complete:
-        return Fixed(name, (), (), 1, undecided("what the test does as it stands", before))
+        return _in_one_size(name, text, asked[0], judge) or Fixed(
+            name, (), (), 1, undecided("what the test does as it stands", before)
+        )
     wrong = wrong_words(before)
     if not wrong:
         return Fixed(name, (), (), 1, "nothing is wrong with it")
@@ -219,8 +223,19 @@ def _fixed(
     repairs = tuple(_made(name, text, edits, others) for edits, others in by_idea(known, most, text))
     if not stopped:
         repairs = tuple(replace(repair, depends=wrong_under(name, repair.new, models, options)) for repair in repairs)
-        repairs = tuple(sorted(repairs, key=lambda repair: (repair.cost, bool(repair.depends))))
+        weak = Reason.WEAK in reasons(before.counterexamples)  # else what is missing is not that data is strong
+        turn = {repair: not weak and any(map(makes_strong, repair.changes)) for repair in repairs}
+        repairs = tuple(sorted(repairs, key=lambda repair: (turn[repair], repair.cost, bool(repair.depends))))
     return Fixed(name, wrong, repairs, search.tried, reason, stopped)
+
+
+def _in_one_size(name: str, text: str, lowered: LoweredTest, judge: Judge) -> Fixed | None:
+    """The repair of a test of which the model says nothing: accesses of one size, with which nothing is wrong."""
+    for edit in one_access(lowered):
+        now = judge(apply(text, (edit,)))
+        if now is not None and now.complete and not wrong_words(now):
+            return Fixed(name, ("accesses of different sizes race",), (_made(name, text, (edit,), []),), 2)
+    return None
 
 
 def _made(name: str, text: str, edits: Changes, others: list[Changes]) -> Repair:

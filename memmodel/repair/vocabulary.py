@@ -33,6 +33,7 @@ from memmodel.repair.exchanging.one_access import one_access
 from memmodel.repair.exchanging.one_atomic import one_atomic
 from memmodel.repair.exchanging.one_name import one_name
 from memmodel.repair.exchanging.other_numbers import NUMBER, at_another_barrier, other_numbers
+from memmodel.repair.exchanging.retries import retries
 from memmodel.repair.insertion.flips import flips
 from memmodel.repair.insertion.gaps import gaps, moved
 from memmodel.repair.insertion.lines import Lines, tracked, widths
@@ -98,7 +99,7 @@ def replacements(lowered: LoweredTest) -> list[Edit]:
             if _movable(lowered, number, index):
                 edits += _moves(lowered, number, item, index)
     edits += [*alike(lowered, numbers), *exchanges(lowered), *flips(lowered)]
-    return [*edits, *one_atomic(lowered), *one_access(lowered), *one_name(lowered)]
+    return [*edits, *one_atomic(lowered), *retries(lowered), *one_access(lowered), *one_name(lowered)]
 
 
 def _names(test: LitmusTest, thread: Thread, item: Instruction, at: tuple[int, int]) -> Iterator[Edit]:

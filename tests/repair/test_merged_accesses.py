@@ -13,6 +13,7 @@ from memmodel.repair.edits import Edit, apply
 from memmodel.repair.exchanging.one_access import one_access
 from memmodel.repair.exchanging.one_atomic import one_atomic
 from memmodel.repair.exchanging.one_name import one_name
+from memmodel.repair.exchanging.retries import retries
 from memmodel.repair.fix import fix
 from memmodel.repair.vocabulary import replacements
 from memmodel.repair.weaken import weaken
@@ -46,6 +47,23 @@ TAKEN = twice(
     "~exists (A:won == 1 /\\ B:won == 1)",
 )
 TURN = twice("ld.relaxed.gpu.global.u32 %a, [x];\nst.relaxed.gpu.global.u32 [x], 1;", "~exists (A:a == 0 /\\ B:a == 0)")
+DOUBLED = twice(
+    "ld.global.u32 %a, [x];\nmul.lo.u32 %b, %a, 2;\nst.relaxed.gpu.global.u32 [x], %b;",
+    "~exists (x != 4)",
+    ".global .u32 x = 1;",
+)
+LAST_ONE = twice(
+    "mov.u32 %got, 0;\nld.relaxed.gpu.global.u32 %a, [x];\nsetp.eq.u32 %p, %a, 0;\n@%p bra OUT;\n"
+    "red.relaxed.gpu.global.add.u32 [x], -1;\nmov.u32 %got, 1;\nOUT: mov.u32 %end, 0;",
+    "~exists (A:got == 1 /\\ B:got == 1)",
+    ".global .u32 x = 1;",
+)
+HALVES = """PTX halves
+.global .align 8 .u32 x[2] = {0};
+thread A @ cta 0, gpu 0 { mov.b64 %v, {1, 1}; st.relaxed.gpu.global.b64 [x], %v; }
+thread B @ cta 1, gpu 0 { ld.relaxed.gpu.global.u32 %a, [x]; ld.relaxed.gpu.global.u32 %b, [x+4]; }
+~exists (B:a == 1 /\\ B:b == 0)
+"""
 TORN = """PTX torn
 .global .align 8 .u32 x[2] = {0};
 thread A @ cta 0, gpu 0 {
@@ -98,6 +116,8 @@ Candidates = Callable[[LoweredTest], Iterable[Edit]]
         (LARGEST, one_atomic, "atom.relaxed.gpu.global.max.u32 %a, [x], 5"),
         (TAKEN, one_atomic, "atom.relaxed.gpu.global.cas.b32 %a, [x], 0, 1"),
         (TURN, one_atomic, "atom.relaxed.gpu.global.exch.b32 %a, [x], 1"),
+        (DOUBLED, retries, "atom.relaxed.gpu.global.cas.b32 %seen0, [x], %a, %b"),
+        (LAST_ONE, retries, "atom.relaxed.gpu.global.cas.b32 %seen1, [x], %a, %new1"),
         (TORN, one_access, "ld.relaxed.gpu.global.b64"),
         (WEAKLY_TORN, one_access, "ld.relaxed.gpu.global.b64"),
         (TWO_NAMES, one_name, "multimem.ld_reduce.acquire.sys.global.min.u32 %f, [both]"),
@@ -114,6 +134,31 @@ def test_accesses_that_become_one(text: str, candidates: Candidates, wanted: str
 def test_fix_offers_the_atomic() -> None:
     repair = fix("counter", COUNTER, MODELS, OPTIONS).repairs[0]
     assert repair.new.count("atom.relaxed.gpu.global.add.u32") == 2 and "st." not in repair.new
+
+
+def test_accesses_of_two_sizes_become_one_of_one_size() -> None:
+    """Of the test as it stands the model says nothing."""
+    found = fix("halves", HALVES, MODELS, OPTIONS)
+    assert "ld.relaxed.gpu.global.b64 %pair0, [x]" in found.repairs[0].new and found.wrong[0].startswith("accesses of")
+
+
+def test_a_thread_that_only_computes_meets_the_others() -> None:
+    text = """PTX skips
+thread A @ cta 0, cluster 0 { barrier.cluster.arrive; barrier.cluster.wait; }
+thread B @ cta 1, cluster 0 { mov.u32 %r, 0; }
+~exists hang
+"""
+    assert "mov.u32 %r, 0; barrier.cluster.arrive;" in fix("skips", text, MODELS, OPTIONS).repairs[0].new
+
+
+def test_data_that_is_made_strong_comes_last() -> None:
+    """The lock's fence is too narrow; relaxed stores would cost less, and leave the lock as it is."""
+    lock = "S: atom.acquire.gpu.global.cas.b32 %t, [l], 0, 1;\nsetp.ne.u32 %p, %t, 0;\n@%p bra S;"
+    body = f"{lock}\nst.global.u32 [x], 1;\nfence.acq_rel.cta;\nst.relaxed.gpu.global.u32 [l], 0;"
+    text = twice(body, "~exists race", ".global .u32 x;\n.global .u32 l;")
+    first, *_, last = fix("lock", text, MODELS, OPTIONS, most=6).repairs
+    assert first.new.count("release.gpu") == 2 and "st.relaxed.gpu.global.u32 [x]" in last.new
+    assert first.cost > last.cost
 
 
 @pytest.mark.parametrize(

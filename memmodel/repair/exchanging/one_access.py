@@ -16,8 +16,9 @@ from memmodel.litmus.syntax import Instruction
 from memmodel.program.lowered import LoweredTest
 from memmodel.ptx.operands import Mem, Operand, Sym, Vector, registers_in
 from memmodel.repair.costs import OTHER, STRONG_DATA, cost
-from memmodel.repair.edits import Edit, place, whole
-from memmodel.repair.exchanging.exchanges import ALIKE
+from memmodel.repair.edits import Edit, place
+from memmodel.repair.edits import whole as line_of
+from memmodel.repair.exchanging.one_atomic import together
 from memmodel.repair.insertion.accesses import labels_of
 from memmodel.repair.insertion.lines import fresh, widths
 
@@ -52,12 +53,8 @@ def one_access(lowered: LoweredTest) -> Iterator[Edit]:
                 places.setdefault(str(_where(item)[0]), []).append(both)
     for accesses in places.values():
         for level, forms in enumerate(dict.fromkeys((tuple(accesses), tuple(_strong(lowered, accesses))))):
-            first, *others = [_edit(lowered, both) for both in forms]
-            what = "; ".join(edit.what for edit in (first, *others))
-            price = sum((edit.cost for edit in others), first.cost + level * STRONG_DATA)
-            more = tuple(part for edit in others for part in (replace(edit, more=()), *edit.more))
-            group = (*first.group, *ALIKE)
-            yield replace(first, what=what, cost=price, group=group, level=level, more=(*first.more, *more))
+            whole = together([_edit(lowered, both) for both in forms])
+            yield replace(whole, cost=whole.cost + level * STRONG_DATA, level=level)
 
 
 def _strong(lowered: LoweredTest, accesses: Sequence[Both]) -> Iterator[Both]:
@@ -86,7 +83,7 @@ def _edit(lowered: LoweredTest, both: Both) -> Edit:
     beside = f"{between}{mov}" if loads else f"{mov}{between}"
     packs = Edit(at, at, beside, "", 0.0, (both.thread, index + loads, "mov"), adds=1)
     gone = [
-        Edit(*whole(other), "", "", 0.0, (both.thread, number, "name"), adds=-1) for number, other in both.items[1:]
+        Edit(*line_of(other), "", "", 0.0, (both.thread, number, "name"), adds=-1) for number, other in both.items[1:]
     ]
     was = " and ".join(other.mnemonic for _, other in both.items)
     what = f"{place(thread, item)}: {was} -> {both.mnemonic}"

@@ -61,11 +61,17 @@ def one_atomic(lowered: LoweredTest) -> Iterator[Edit]:
     for updates in places.values():
         forms = {sem: [_edit(lowered, update, sem) for update in updates] for sem in SEMANTICS}
         yield from dict.fromkeys(edit for edits in forms.values() for edit in edits)
-        for first, *others in forms.values() if len(updates) > 1 else ():
-            what = "; ".join(edit.what for edit in (first, *others))
-            price = sum((edit.cost for edit in others), first.cost)
-            more = tuple(part for edit in others for part in (replace(edit, more=()), *edit.more))
-            yield replace(first, what=what, cost=price, group=(*first.group, *ALIKE), more=(*first.more, *more))
+        for edits in forms.values() if len(updates) > 1 else ():
+            yield together(edits)
+
+
+def together(edits: Sequence[Edit]) -> Edit:
+    """Changes of several places as one."""
+    first, *others = edits
+    what = "; ".join(edit.what for edit in edits)
+    more = tuple(part for edit in others for part in (replace(edit, more=()), *edit.more))
+    price = sum(edit.cost for edit in edits)
+    return replace(first, what=what, cost=price, group=(*first.group, *ALIKE), more=(*first.more, *more))
 
 
 def _edit(lowered: LoweredTest, update: LoadAndStore, sem: str) -> Edit:
@@ -74,9 +80,8 @@ def _edit(lowered: LoweredTest, update: LoadAndStore, sem: str) -> Edit:
     items = list(instructions(thread))
     load, store = items[update.load], items[update.store]
     spellings = read_instruction(load, test), read_instruction(store, test)
-    known = {sem, *map(semantics, spellings)} - {"weak", "volatile"}
-    level = next(number for number, more in enumerate(SEMANTICS) if all(Sem(more).orders(Sem(one)) for one in known))
-    scope, space = _scope(lowered, spellings), spellings[0].words.get("space")
+    level = joined(spellings, sem)
+    scope, space = common_scope(lowered, spellings), spellings[0].words.get("space")
     words = ("atom", SEMANTICS[level], scope, *((space,) if space else ()), update.word, update.type)
     text = f"{'.'.join(words)} {load.operands[0].span.text}, {load.operands[1].span.text}, {update.operands}"
     what = f"{place(thread, load)}: {load.mnemonic} and {store.mnemonic} of line {store.span.line} -> {'.'.join(words)}"
@@ -86,7 +91,13 @@ def _edit(lowered: LoweredTest, update: LoadAndStore, sem: str) -> Edit:
     return Edit(load.mnemonic_span.start, load.span.end, text, what, price, group, level, more=(gone,))
 
 
-def _scope(lowered: LoweredTest, spellings: Sequence[Spelling]) -> str:
+def joined(spellings: Sequence[Spelling], sem: str = "relaxed") -> int:
+    """The number of the semantics that an atomic needs to do what these accesses do, and what `sem` does."""
+    known = {sem, *map(semantics, spellings)} - {"weak", "volatile"}
+    return next(number for number, more in enumerate(SEMANTICS) if all(Sem(more).orders(Sem(one)) for one in known))
+
+
+def common_scope(lowered: LoweredTest, spellings: Sequence[Spelling]) -> str:
     """The widest scope of the test and of the accesses."""
     known = [scope_of(spelling) for spelling in spellings if semantics(spelling) not in ("weak", "volatile")]
     return max((*known, *widths([thread.place for thread in lowered.test.threads])), key=SCOPES.index)
@@ -95,16 +106,16 @@ def _scope(lowered: LoweredTest, spellings: Sequence[Spelling]) -> str:
 def _updates(lowered: LoweredTest, number: int, items: Sequence[Instruction], index: int) -> Iterator[LoadAndStore]:
     """The atomic that a load may become, with the store that goes."""
     load = items[index]
-    if not _plain(load, "ld") or not isinstance(load.operands[0], Reg) or load.guard is not None:
+    if not plain(load, "ld") or not isinstance(load.operands[0], Reg) or load.guard is not None:
         return
     end = next((at for at in range(index + 1, len(items)) if visible(lowered, number, at)), None)
     labels = labels_of(lowered.test.threads[number]).values()
     if end is None or any(index < at <= end for at in labels):
         return
     store, between = items[end], items[index + 1 : end]
-    if not _plain(store, "st") or _where(store) != _where(load) or _width(store) != _width(load):
+    if not plain(store, "st") or where(store) != where(load) or _width(store) != _width(load):
         return
-    found = operation(load.operands[0], _kind(load), store, between)
+    found = operation(load.operands[0], kind_of_access(load), store, between)
     if found is not None:
         yield LoadAndStore(number, index, end, *found)
 
@@ -115,11 +126,11 @@ def operation(
     """The word, the type and the operands of an atomic that stores what a store of a register's place does, after
     instructions that only compute; None if no atomic does. `kind`: the type of the load of the register."""
     value, bits = store.operands[1], f"b{kind[1:]}"
-    writers = [item for item in between if _writes(item, value)]
+    writers = [item for item in between if writes(item, value)]
     comparison = next((item for item in between if item.parts[0] == "setp"), None)
     branches = [item for item in between if item.parts[0] == "bra"]
     others = [item for item in between if item not in (*writers, comparison, *branches)]
-    if any(_writes(item, operand) for item in others for operand in (value, register)):
+    if any(writes(item, operand) for item in others for operand in (value, register)):
         return None
     if comparison is None:
         if branches or store.guard is not None or len(writers) > 1:
@@ -161,32 +172,34 @@ def _same(operand: Operand, register: Reg) -> bool:
     return isinstance(operand, Reg) and operand.name == register.name
 
 
-def _writes(item: Instruction, operand: Operand) -> bool:
+def writes(item: Instruction, operand: Operand) -> bool:
     """True if an instruction that only computes writes this register."""
     first = item.operands[0] if item.operands else None
     return isinstance(operand, Reg) and item.parts[0] != "bra" and isinstance(first, Reg) and first.name == operand.name
 
 
-def _plain(item: Instruction, head: str) -> bool:
+def plain(item: Instruction, head: str) -> bool:
     """True of a scalar access of a named variable."""
     places = [operand for operand in item.operands if isinstance(operand, Mem)]
     scalar = item.parts[0] == head and len(item.operands) == 2 and not {"v2", "v4", "v8", "async"} & set(item.parts)
     return scalar and len(places) == 1 and isinstance(places[0].base, Sym)
 
 
-def _where(item: Instruction) -> tuple[object, ...]:
+def where(item: Instruction) -> tuple[object, ...]:
+    """The variable that an access names, whose CTA's instance, and how many bytes on."""
     memory = next(operand for operand in item.operands if isinstance(operand, Mem))
     assert isinstance(memory.base, Sym)
     return memory.base.name, memory.base.cta, memory.base.offset + memory.offset
 
 
 def _name(item: Instruction) -> str:
-    return str(_where(item)[0])
+    return str(where(item)[0])
 
 
-def _kind(item: Instruction) -> str:
+def kind_of_access(item: Instruction) -> str:
+    """The type of an access."""
     return item.parts[-1]
 
 
 def _width(item: Instruction) -> str:
-    return _kind(item)[1:]
+    return kind_of_access(item)[1:]

@@ -76,8 +76,8 @@ class Opening:
 
 
 def gaps(lowered: LoweredTest, number: int, *, branches: bool = False) -> list[Opening]:
-    """Before every instruction that does more than compute, and after the last of them. `branches`: also before each
-    branch that may skip instructions.
+    """Before every instruction that does more than compute, and at the end. `branches`: also before each branch that
+    may skip instructions.
     """
     thread, program = lowered.test.threads[number], lowered.programs[number]
     source = lowered.test.source
@@ -101,7 +101,7 @@ def gaps(lowered: LoweredTest, number: int, *, branches: bool = False) -> list[O
                 continue
         past, ahead = _around(program, rounds, index)
         openings.append(Opening(number, thread.name, index, item, start, past, ahead, label))
-    if openings:
+    if items:
         everything = tuple(step.op for step in program.steps)
         end = source.text.index(";", items[-1].span.end) + 1
         openings.append(Opening(number, thread.name, len(items), items[-1], end, everything, (), last=True))
