@@ -69,6 +69,10 @@ class _Issued:
         self.issue = machine.event(warp.threads[lane], instruction.number, Issue(family, group=group, form=form))
         warp.tracks[track].add(lane, self.issue)
 
+    def known(self, get: Get, what: str) -> int:
+        """An operand of the lane. `what`: its name, if it is not known."""
+        return _known(self.machine, self.warp, self.lane, get, what, self.instruction)
+
     def touch(
         self, side: Side, spans: Spans, *, form: str | None = None, proxy: Proxy = Proxy.GENERIC, part: int = 0
     ) -> None:
@@ -90,6 +94,13 @@ class _Issued:
     def own(self, cta: Cta, column: int, count: int) -> None:
         """The allocation that these columns belong to, as the executing CTA has it."""
         self.issue.owners = tuple(dict.fromkeys((*self.issue.owners, *owners(cta, column, count))))
+
+
+def _known(machine: Machine, warp: Warp, lane: int, get: Get, what: str, instruction: PtxInstruction) -> int:
+    value = get(warp)[lane]
+    if value is None:
+        machine.unknown(what, instruction)
+    return value
 
 
 # ---- tcgen05.mma -------------------------------------------------------------------------------------------------
@@ -115,70 +126,94 @@ def shape_of(value: int, elements: TensorElements) -> MmaShape:
     return MmaShape(rows, matrix_columns(value), bool(value >> 15 & 1), bool(value >> 16 & 1), depth)
 
 
+class _Multiplication:
+    """A tcgen05.mma: its operands as values of lanes, and what a lane touches when it issues it."""
+
+    def __init__(self, interpreter: Interpreter, op: MultiplyInTensorMemory) -> None:
+        self.instruction, self.op = interpreter.instruction, op
+        self._track = Track.GROUP_2 if op.group == 2 else Track.GROUP_1
+        self._track_of_a = Track.MATRIX_A_2 if op.group == 2 else Track.MATRIX_A_1
+        self._shape_mask = shape_mask(scaled=op.elements.scaled)
+        self._descriptors, self._targets, self._lefts, self._rights, self._adds = (
+            interpreter.value(expr) for expr in (op.shape, op.accumulator, op.left, op.right, op.adds)
+        )
+        self._scales = [interpreter.value(expr) for expr in op.scales]
+        self._metadata = None if op.metadata is None else interpreter.value(op.metadata)
+        self._disabled = [interpreter.value(expr) for expr in op.disabled]
+
+    def issue(self, machine: Machine, warp: Warp, lane: int) -> None:
+        """Issue it in a lane: its accesses in each CTA of the group."""
+        op = self.op
+        descriptor = _known(machine, warp, lane, self._descriptors, "the instruction descriptor", self.instruction)
+        shape = shape_of(descriptor, op.elements)
+        if not shape.rows or not shape.columns:
+            raise Faulty("undefined-instruction", f"the instruction descriptor {descriptor:#x} names no shape")
+        ctas = pair_of(machine, warp, op.group)
+        for cta in ctas:
+            _collect(machine, cta, warp.threads[lane].number, op.collector, self.instruction)
+        accumulates = _known(machine, warp, lane, self._adds, "enable-input-d", self.instruction)
+        form = f"{op.form} shape {descriptor & self._shape_mask}"
+        issued = _Issued(machine, warp, lane, self.instruction, Family.MMA, self._track, form, op.group)
+        if not op.left_in_tensor:
+            warp.tracks[self._track_of_a].add(lane, issued.issue)
+        target = issued.known(self._targets, "the address of the accumulator")
+        rows = shape.rows // op.group
+        layout = _layout(rows, shape.columns, op.group, stationary=op.stationary, sparse=op.sparse)
+        issued.own(warp.cta, target & 0xFFFF, layout[1])
+        right = issued.known(self._rights, "the matrix descriptor")
+        left = issued.known(self._lefts, "the matrix A")
+        reached = enabled([words(warp)[lane] for words in self._disabled])
+        for cta in ctas:
+            self._read_b(issued, cta, shape, right)
+            self._read_a(issued, cta, shape, left)
+            self._read_scales(issued, cta, shape)
+            self._read_metadata(issued, cta)
+            _accumulate(issued, cta, target, layout, reached, adds=bool(accumulates & 1))
+
+    def _read_b(self, issued: _Issued, cta: Cta, shape: MmaShape, descriptor: int) -> None:
+        depth = shape.depth * 2 if self.op.sparse else shape.depth
+        columns, bits = shape.columns // self.op.group, self.op.elements.bits
+        _matrix(issued, self.instruction, cta, descriptor, columns, depth, bits, turned=shape.turns_b)
+
+    def _read_a(self, issued: _Issued, cta: Cta, shape: MmaShape, left: int) -> None:
+        """`left`: an address in tensor memory, or a descriptor of shared memory."""
+        rows, bits = shape.rows // self.op.group, self.op.elements.bits
+        if self.op.left_in_tensor:
+            issued.own(issued.warp.cta, left & 0xFFFF, shape.depth // 4)
+            lanes = _rows(rows, stationary=self.op.stationary)
+            issued.touch(Side.READ, _spans(cta, left, lanes, shape.depth // 4))
+        else:
+            turned = shape.turns_a
+            _matrix(issued, self.instruction, cta, left, rows, shape.depth, bits, turned=turned, part=MATRIX_A)
+
+    def _read_scales(self, issued: _Issued, cta: Cta, shape: MmaShape) -> None:
+        """Each CTA of a pair scales its own rows of A, and all columns of B: 32 in each column, all lane partitions
+        alike.
+        """
+        counts = -(-max(shape.rows // self.op.group, 128) // 32), -(-shape.columns // 32)
+        for addresses, count in zip(self._scales, counts, strict=False):
+            where = issued.known(addresses, "the address of scale factors") & 0xFFFF
+            issued.own(issued.warp.cta, where, count)
+            issued.touch(Side.READ, _spans(cta, where, range(128), count))
+            if shape.depth != DEPTH:  # "Scale Factor A ID" has it in figures
+                why = "where scale factors for a K of 96 go on"
+                issued.may_touch(Side.READ, cta, where + count, range(128), count, why)
+
+    def _read_metadata(self, issued: _Issued, cta: Cta) -> None:
+        """Read what says which elements of a sparse A are there."""
+        if self._metadata is not None:
+            where = issued.known(self._metadata, "the address of the metadata") & 0xFFFF
+            issued.own(issued.warp.cta, where, 1)
+            issued.may_touch(Side.READ, cta, where, range(128), META, "which columns the metadata lies in")
+
+
 def multiply_in_tensor_memory(interpreter: Interpreter, op: MultiplyInTensorMemory) -> Blocking:
     """The issue of each lane and what it touches, in each CTA of the group."""
-    instruction, mask = interpreter.instruction, shape_mask(scaled=op.elements.scaled)
-    track = Track.GROUP_2 if op.group == 2 else Track.GROUP_1
-    of_matrix_a = Track.MATRIX_A_2 if op.group == 2 else Track.MATRIX_A_1
-    shapes, targets, lefts, rights, adds = (
-        interpreter.value(expr) for expr in (op.shape, op.accumulator, op.left, op.right, op.adds)
-    )
-    scales = [interpreter.value(expr) for expr in op.scales]
-    metadata = None if op.metadata is None else interpreter.value(op.metadata)
-    disabled = [interpreter.value(expr) for expr in op.disabled]
+    multiplication = _Multiplication(interpreter, op)
 
     def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        def known(get: Get, lane: int, what: str) -> int:
-            value = get(warp)[lane]
-            if value is None:
-                machine.unknown(what, instruction)
-            return value
-
         for lane in lanes:
-            idesc = known(shapes, lane, "the instruction descriptor")
-            shape = shape_of(idesc, op.elements)
-            if not shape.rows or not shape.columns:
-                raise Faulty("undefined-instruction", f"the instruction descriptor {idesc:#x} names no shape")
-            ctas = pair_of(machine, warp, op.group)
-            for cta in ctas:
-                _collect(machine, cta, warp.threads[lane].number, op.collector, instruction)
-            accumulates = known(adds, lane, "enable-input-d")
-            form = f"{op.form} shape {idesc & mask}"
-            issued = _Issued(machine, warp, lane, instruction, Family.MMA, track, form, op.group)
-            if not op.left_in_tensor:
-                warp.tracks[of_matrix_a].add(lane, issued.issue)
-            target = known(targets, lane, "the address of the accumulator")
-            rows, columns = shape.rows // op.group, shape.columns // op.group
-            layout = _layout(rows, shape.columns, op.group, stationary=op.stationary, sparse=op.sparse)
-            issued.own(warp.cta, target & 0xFFFF, layout[1])
-            right = known(rights, lane, "the matrix descriptor")
-            left = known(lefts, lane, "the matrix A")
-            reached = enabled([words(warp)[lane] for words in disabled])
-            for cta in ctas:
-                deep = shape.depth * 2 if op.sparse else shape.depth
-                _matrix(issued, instruction, cta, right, columns, deep, op.elements.bits, turned=shape.turns_b)
-                if not op.left_in_tensor:
-                    bits, turned = op.elements.bits, shape.turns_a
-                    _matrix(issued, instruction, cta, left, rows, shape.depth, bits, turned=turned, part=MATRIX_A)
-                else:
-                    issued.own(warp.cta, left & 0xFFFF, shape.depth // 4)
-                    lanes_of_a = _rows(rows, stationary=op.stationary)
-                    issued.touch(Side.READ, _spans(cta, left, lanes_of_a, shape.depth // 4))
-                # Each CTA of a pair scales its own rows of A, and all columns of B: 32 in each column, all lane
-                # partitions alike.
-                counts = -(-max(rows, 128) // 32), -(-shape.columns // 32)
-                for get, count in zip(scales, counts, strict=False):
-                    where = known(get, lane, "the address of scale factors") & 0xFFFF
-                    issued.own(warp.cta, where, count)
-                    issued.touch(Side.READ, _spans(cta, where, range(128), count))
-                    if shape.depth != DEPTH:  # "Scale Factor A ID" has it in figures
-                        why = "where scale factors for a K of 96 go on"
-                        issued.may_touch(Side.READ, cta, where + count, range(128), count, why)
-                if metadata is not None:
-                    where = known(metadata, lane, "the address of the metadata") & 0xFFFF
-                    issued.own(warp.cta, where, 1)
-                    issued.may_touch(Side.READ, cta, where, range(128), META, "which columns the metadata lies in")
-                _accumulate(issued, cta, target, layout, reached, adds=bool(accumulates & 1))
+            multiplication.issue(machine, warp, lane)
         return True
 
     return run
