@@ -7,6 +7,7 @@ decides are one for each possibility. What an object or a barrier answers is for
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from memmodel.base.labels import Action, Domain, Half
 from memmodel.base.logic import TRUE
@@ -118,21 +119,11 @@ def on_object(build: Builder, current: CurrentStep, op: OnObject) -> None:
         extent = target.footprint.extents[0]
         choices, deps = build.choices(current, exprs, target.when)
         for numbers, when in choices:
-            count = numbers[0] if op.count is not None else 0
-            size = numbers[-1] if op.bytes is not None else 0
             uid = len(build.events)
-            result = pending = None
-            if op.register is not None:
-                phases = range(2) if op.label.action is Action.TEST else build.knowledge.states()
-                result = _fresh(build, uid, op.label.action.value, phases, when)
-                answers.setdefault(op.register, []).append((when, Value(Cases(result), {uid: TRUE})))
-            if op.pending is not None:
-                pending = _fresh(build, uid, "pending", range(build.knowledge.most_pending + 1), when)
-                answers.setdefault(op.pending, []).append((when, Value(Cases(pending), {uid: TRUE})))
-            report = None
-            if op.report is not None:
-                report = _fresh(build, uid, "report", range(2), when)
-                answers.setdefault(op.report, []).append((when, Value(Cases(report), {uid: TRUE})))
+            decided = _answers(build, op, uid, when)
+            for register, cases in zip((op.register, op.pending, op.report), decided, strict=True):
+                if register is not None and cases is not None:
+                    answers.setdefault(register, []).append((when, Value(Cases(cases), {uid: TRUE})))
             event = ObjectEvent(
                 point=build.point(
                     current,
@@ -147,20 +138,40 @@ def on_object(build: Builder, current: CurrentStep, op: OnObject) -> None:
                 ctrl=current.control,
                 visit=current.visit,
                 action=op.label.action,
-                count=count,
-                bytes=size,
+                count=numbers[0] if op.count is not None else 0,
+                bytes=numbers[-1] if op.bytes is not None else 0,
                 drop=op.drop,
                 parity=parity,
                 state=state,
-                result=result,
-                pending=pending,
+                result=decided.result,
+                pending=decided.pending,
                 no_complete=op.no_complete,
-                report=report,
+                report=decided.report,
                 conditional=op.conditional,
             )
             build.add(event)
     for register, options in answers.items():
         build.assign(current, register, select(build.logic, options))
+
+
+class ObjectAnswers(NamedTuple):
+    """What an object answers: the cases of each number, None where it is not asked for."""
+
+    result: dict[int, int] | None
+    pending: dict[int, int] | None
+    report: dict[int, int] | None
+
+
+def _answers(build: Builder, op: OnObject, uid: int, when: int) -> ObjectAnswers:
+    result = pending = report = None
+    if op.register is not None:
+        phases = range(2) if op.label.action is Action.TEST else build.knowledge.states()
+        result = _fresh(build, uid, op.label.action.value, phases, when)
+    if op.pending is not None:
+        pending = _fresh(build, uid, "pending", range(build.knowledge.most_pending + 1), when)
+    if op.report is not None:
+        report = _fresh(build, uid, "report", range(2), when)
+    return ObjectAnswers(result, pending, report)
 
 
 def _fresh(build: Builder, uid: int, what: str, numbers: Iterable[int], when: int) -> dict[int, int]:

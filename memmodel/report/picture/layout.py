@@ -7,7 +7,7 @@ arrow leaves from is `route`'s matter, but the room for it, the gutters between 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -179,11 +179,7 @@ def arrange(
     widths = [_width(lane, texts, tracks) for lane in lanes]
     gutters = _gutters(lanes, cell, drawn)
 
-    columns: list[Column] = []
-    x = gutters[0]
-    for lane, width, gutter in zip(lanes, widths, gutters[1:], strict=True):
-        columns.append(Column(lane.thread, x, x + width, lane.unit))
-        x += width + gutter
+    columns = _columns(lanes, widths, gutters)
 
     groups = _groups([lane.place for lane in lanes])
     depths = 1 + max((depth for depth, *_ in groups), default=0)
@@ -204,22 +200,32 @@ def arrange(
     bands = _bands(columns, tracks, boxes, tops)
     rows_bottom = max((tops[-1] - GAP, *(band.y + band.height for band in bands)))
     boxes |= _place_initial(initial, texts, boxes, drawn, top)
-    frames = tuple(
-        PictureFrame(
-            columns[first].x - (depths - depth) * PAD,
-            frames_top + depth * (FRAME_TITLE + 5),
-            columns[last].right - columns[first].x + 2 * (depths - depth) * PAD,
-            rows_bottom + (depths - depth) * PAD - frames_top - depth * (FRAME_TITLE + 5),
-            title,
-            depth,
-        )
-        for depth, first, last, title in groups
-    )
+    frames = tuple(_frames(groups, columns, depths, frames_top, rows_bottom))
     channels = tuple(y - GAP / 2 for y in tops)
     return Picture(
         boxes, cell, tuple(columns), frames, channels, rows_top, header, rows_bottom + depths * PAD, bands,
         _rounds(lanes, boxes, rounds or {}),
     )  # fmt: skip
+
+
+def _columns(lanes: Sequence[Lane], widths: Sequence[float], gutters: Sequence[float]) -> list[Column]:
+    """The columns from left to right, with a gutter on each side of every one."""
+    columns: list[Column] = []
+    x = gutters[0]
+    for lane, width, gutter in zip(lanes, widths, gutters[1:], strict=True):
+        columns.append(Column(lane.thread, x, x + width, lane.unit))
+        x += width + gutter
+    return columns
+
+
+def _frames(
+    groups: Iterable[tuple[int, int, int, str]], columns: Sequence[Column], depths: int, top: float, bottom: float
+) -> Iterator[PictureFrame]:
+    """The frames around columns that belong together, inner ones inside outer ones. `bottom`: of the lowest row."""
+    for depth, first, last, title in groups:
+        around, y = (depths - depth) * PAD, top + depth * (FRAME_TITLE + 5)
+        x, right = columns[first].x - around, columns[last].right + around
+        yield PictureFrame(x, y, right - x, bottom + around - y, title, depth)
 
 
 BANDS = "mbarriers"
