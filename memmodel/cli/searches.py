@@ -83,21 +83,23 @@ class Searching:
         return vocabulary(words, scopes, self.threads, self.places, spread=spread)
 
     def beside(self, *known: Vocabulary) -> Vocabulary:
-        """The instructions of some vocabularies, and of what was typed that which was. Raises InputError."""
+        """The instructions of some vocabularies, changed by the options that were typed. Raises InputError."""
         from memmodel.search.vocabulary import SCOPES, vocabulary
 
         if len(known) == 1 and not (self.words or self.scopes or self.spread or self.threads or self.places):
             return known[0]
-        words = _listed(self.words) if self.words else [word for it in known for word in it.words]
-        used = {scope for it in known for scope in it.scopes}
+        words = _listed(self.words) if self.words else [word for other in known for word in other.words]
+        used = {scope for other in known for scope in other.scopes}
         scopes = _listed(self.scopes) if self.scopes else [scope for scope in SCOPES if scope in used]
         spread = (
-            _listed(self.spread) if self.spread else list(dict.fromkeys(kind for it in known for kind in it.spread))
+            _listed(self.spread)
+            if self.spread
+            else list(dict.fromkeys(kind for other in known for kind in other.spread))
         )
-        threads = self.threads or max(it.threads for it in known)
-        places = self.places or max(it.locations for it in known)
-        made = vocabulary(words, scopes, threads, places, spread=spread)
-        return replace(made, most=None if self.words or len(known) > 1 else known[0].most)
+        threads = self.threads or max(other.threads for other in known)
+        places = self.places or max(other.locations for other in known)
+        extended = vocabulary(words, scopes, threads, places, spread=spread)
+        return replace(extended, most=None if self.words or len(known) > 1 else known[0].most)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,8 +79,8 @@ def decide(build: Builder, current: CurrentStep, op: Decide) -> None:
     when, deps = build.nonzero(current, op.when)
     decided = build.logic.var(f"decided(v{current.visit})")
     build.graph.decisions[current.visit] = decided
-    one = build.logic.both(when, decided)
-    build.assign(current, op.register, Value(Cases({0: -one, 1: one}), deps))
+    true = build.logic.both(when, decided)
+    build.assign(current, op.register, Value(Cases({0: -true, 1: true}), deps))
 
 
 def wait_for_groups(build: Builder, current: CurrentStep, op: WaitForGroups) -> None:

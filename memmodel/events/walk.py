@@ -113,8 +113,9 @@ class Walk:
         for group in program.choices:
             variables = [self._logic.var(name) for name in group]
             self._logic.exactly_one(variables)
-            self._graph.chosen.update({(number, name): it for name, it in zip(group, variables, strict=True)})
-            registers |= {name: Value(Cases({1: it, 0: -it})) for name, it in zip(group, variables, strict=True)}
+            for name, variable in zip(group, variables, strict=True):
+                self._graph.chosen[number, name] = variable
+                registers[name] = Value(Cases({1: variable, 0: -variable}))
         return registers
 
     def _final(self, number: int, at_end: dict[str, Value]) -> dict[str, Value]:

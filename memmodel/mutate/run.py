@@ -65,8 +65,8 @@ class _RunState:
     def take(self, order: int, findings: Sequence[FileFindings]) -> None:
         """Add what a chunk has shown."""
         for of_file in findings:
-            for known, told in ((self.fails, of_file.fails), (self.differs, of_file.differs)):
-                for edit, test, before, after in told:
+            for known, notices in ((self.fails, of_file.fails), (self.differs, of_file.differs)):
+                for edit, test, before, after in notices:
                     if edit not in known or known[edit][0] > order:
                         known[edit] = order, NoticedBy(test, before, after)
             for edit in of_file.open:
@@ -332,6 +332,6 @@ class _EditJournal:
 def _findings(values: dict[str, list[list[object]]]) -> FileFindings:
     """What a line of the file has."""
     findings = FileFindings(**values)  # type: ignore[arg-type]
-    findings.fails = [tuple(told) for told in values["fails"]]  # type: ignore[misc]
-    findings.differs = [tuple(told) for told in values["differs"]]  # type: ignore[misc]
+    findings.fails = [tuple(notice) for notice in values["fails"]]  # type: ignore[misc]
+    findings.differs = [tuple(notice) for notice in values["differs"]]  # type: ignore[misc]
     return findings

@@ -145,12 +145,12 @@ class FileJudge:
         if after == before:
             return
         name = findings.path if not number else f"{findings.path}#{number + 1}"
-        told = (edit, name, str(before), str(after))
+        notice = (edit, name, str(before), str(after))
         word = None if self.judging.expected is None else word_for(steps.test.expectations, self.judging.expected)
         if word is None or (before.meets(word) and not after.meets(word)):
-            findings.fails.append(told)
+            findings.fails.append(notice)
         elif edit not in differing and all(edit != known for known, *_ in findings.differs):
-            findings.differs.append(told)
+            findings.differs.append(notice)
 
     # ---- by an engine -----------------------------------------------------------------------------------------------
 

@@ -85,7 +85,7 @@ class Ready:
 
     def key(self, worlds: Mapping[tuple[int, ...], int], choice: Sequence[int]) -> tuple[int, ...]:
         """The first outcome in whose worlds a choice is."""
-        return min(key for key, those in worlds.items() if those >> self.grid.number(choice) & 1)
+        return min(key for key, allowed in worlds.items() if allowed >> self.grid.number(choice) & 1)
 
     def specimen(self, choice: Sequence[int]) -> Specimen:
         return Specimen(self.draft, self.vocabulary, tuple(choice), self.seatings[choice[-1]])

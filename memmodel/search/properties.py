@@ -123,15 +123,15 @@ def _list(text: str) -> list[str]:
     return [item.strip() for item in text.split(",") if item.strip()]
 
 
-def joined(it: Property, name: str) -> Model:
+def joined(prop: Property, name: str) -> Model:
     """The model with the definitions of the property, whose checks have become flags. Raises InputError."""
     model = api.load(name)
     path = axioms_dir() / f"{name}.cat"
     where = path if path.is_file() else Path(name)
-    text = it.source.text
+    text = prop.source.text
     end = text.index('"', 1) + 1 if text.startswith('"') else 0
     shipped = path.is_file()
-    source = Source(it.source.name, f'{text[:end]} include "{f"{name}.cat" if shipped else where.name}" {text[end:]}')
+    source = Source(prop.source.name, f'{text[:end]} include "{f"{name}.cat" if shipped else where.name}" {text[end:]}')
     extended = parse_model(source, () if shipped else (where.resolve().parent,))
     known = len(model.definitions)
     prelude = {definition.name for definition in parse_model(Source("prelude", "let nothing = 0")).definitions}
@@ -139,65 +139,65 @@ def joined(it: Property, name: str) -> Model:
     checks = [check for check in extended.checks if check not in model.checks]
     for expr in [*(definition.body for definition in own), *(check.body for check in checks)]:
         for used in names_in(expr):
-            if used.ref is not None and used.ref < known and used.name not in (*it.subject, *prelude):
+            if used.ref is not None and used.ref < known and used.name not in (*prop.subject, *prelude):
                 raise InputError(
-                    f"{it.name} uses `{used.name}` of the model, which is not its subject",
+                    f"{prop.name} uses `{used.name}` of the model, which is not its subject",
                     used.span,
                     hint="state it over base names, or name it in the line `Subject`",
                 )
     return replace(
-        extended, name=f"{model.name}+{it.name}", checks=(*model.checks, *(_flag(it, check) for check in checks))
+        extended, name=f"{model.name}+{prop.name}", checks=(*model.checks, *(_flag(prop, check) for check in checks))
     )
 
 
-def _flag(it: Property, check: Check) -> Check:
+def _flag(prop: Property, check: Check) -> Check:
     """A check of a property as a flag that is raised where it matters."""
     if check.name.startswith("assume"):
         return check
-    return replace(check, flag=True, negated=check.negated if it.kind == "possible" else not check.negated)
+    return replace(check, flag=True, negated=check.negated if prop.kind == "possible" else not check.negated)
 
 
 class PropertyCheck:
     """A property of a model."""
 
-    def __init__(self, it: Property, model: str) -> None:
-        self.it, self.name = it, model
-        self.model = joined(it, model)
+    def __init__(self, prop: Property, model: str) -> None:
+        self.prop, self.name = prop, model
+        self.model = joined(prop, model)
         bare = api.load(model)
         own = [check.name for check in self.model.flags if check not in bare.flags]
         self.own = [check for check in own if not check.startswith("unless")]
         self.unless = [check for check in own if check.startswith("unless")]
         models, flags = [self.model], [own]
         races = [check.name for check in bare.flags if check.name == "data-race"]
-        if it.kind == "inclusion":
+        if prop.kind == "inclusion":
             self.unless += races
             flags = [own + races]
-            if it.compare.startswith("outcomes in "):
-                models.append(api.load(it.compare.removeprefix("outcomes in ")))
+            if prop.compare.startswith("outcomes in "):
+                models.append(api.load(prop.compare.removeprefix("outcomes in ")))
                 flags.append([])
-            elif it.compare == "relaxations":
+            elif prop.compare == "relaxations":
                 flags = [[check.name for check in bare.flags]]
         self.models = models
-        self._judge = ModelJudge(models, flags, outcomes=it.kind == "inclusion")
+        self._judge = ModelJudge(models, flags, outcomes=prop.kind == "inclusion")
 
     def of(self, sketch: Sketch, words: Vocabulary, most: int) -> Iterator[Counterexample]:
         """The programs of one sketch that break the property (that show it, if it says `possible`)."""
         ready = Ready(sketch, words, most)
         judgements = self._judge.judge(ready)
-        if self.it.kind != "inclusion":
+        if self.prop.kind != "inclusion":
             for name in self.own:
                 worlds = judgements.raised[0].get(name, 0) & ready.worlds
                 least = ready.without_needless_fences(worlds)
                 if least:
                     yield self.raised(ready.specimen(ready.plainest(least)), name, least.bit_count())
-        elif self.it.compare.startswith("outcomes in "):
+        elif self.prop.compare.startswith("outcomes in "):
             yield from self._outcomes(ready, judgements)
         else:
             yield from self._relaxed(ready, judgements)
 
     def raised(self, specimen: Specimen, name: str, spellings: int) -> Counterexample:
         """A program with an execution that raises the flag, as both engines see it; its question is how that ends."""
-        title = f"{self.it.name}-{specimen.size}"
+        title = f"{self.prop.name}-{specimen.size}"
         text = specimen.text("exists (true)", title)
         answers = [api.check(text, self.model, engine=engine).answer for engine in ENGINES]
         for answer in answers:
@@ -213,7 +213,7 @@ class PropertyCheck:
 
     def _outcomes(self, ready: Ready, judgements: Judgements) -> Iterator[Counterexample]:
         worlds = judgements.only(0, 1, ready.worlds & ~self._exempt(judgements))
-        yield from self._first(ready, worlds, self.it.compare, confirmed=self.models[1])
+        yield from self._first(ready, worlds, self.prop.compare, confirmed=self.models[1])
 
     def _exempt(self, judgements: Judgements) -> int:
         """The worlds of which the property says nothing."""
@@ -222,7 +222,7 @@ class PropertyCheck:
     def _relaxed(self, ready: Ready, judgements: Judgements) -> Iterator[Counterexample]:
         """Compare each program with its single relaxations."""
         race = self._exempt(judgements)
-        keep = self.it.compare == "fences"
+        keep = self.prop.compare == "fences"
         tables: list[dict[Any, int]] = [{**judgements.allowed[0]}]
         if not keep:
             tables.append({**judgements.raised[0]})
@@ -233,10 +233,10 @@ class PropertyCheck:
             if keep and ready.spots[dimension].use is not None:
                 continue
             for table in tables:
-                for key, those in table.items():
-                    weak = ready.grid.moved(those, dimension, old, new)
+                for key, allowed in table.items():
+                    weak = ready.grid.moved(allowed, dimension, old, new)
                     raced = ready.grid.moved(race, dimension, old, new)
-                    bad = with_old & weak & ~those & ~raced & ~race if keep else with_old & those & ~weak
+                    bad = with_old & weak & ~allowed & ~raced & ~race if keep else with_old & allowed & ~weak
                     bad &= ready.worlds
                     if bad:
                         if isinstance(key, tuple):
@@ -244,7 +244,7 @@ class PropertyCheck:
                         else:
                             flags[key] = flags.get(key, 0) | bad
         if worlds or not flags:
-            yield from self._first(ready, worlds, self.it.compare)
+            yield from self._first(ready, worlds, self.prop.compare)
         else:
             yield self._lost(ready, flags)
 
@@ -252,11 +252,11 @@ class PropertyCheck:
         """A program that raises a flag which it does not raise when it is weaker."""
         every = union(flags.values())
         choice = ready.plainest(every)
-        flag = min(flag for flag, those in flags.items() if those >> ready.grid.number(choice) & 1)
+        flag = min(flag for flag, raised in flags.items() if raised >> ready.grid.number(choice) & 1)
         word = FINDING_WORDS.get(kind_of(flag))
         specimen = ready.specimen(choice)
-        text = specimen.text(f"exists {word}" if word else "exists (true)", f"{self.it.name}-{specimen.size}")
-        return Counterexample(specimen.size, self.it.compare, every.bit_count(), text)
+        text = specimen.text(f"exists {word}" if word else "exists (true)", f"{self.prop.name}-{specimen.size}")
+        return Counterexample(specimen.size, self.prop.compare, every.bit_count(), text)
 
     def _first(
         self, ready: Ready, worlds: dict[tuple[int, ...], int], check: str, confirmed: Model | None = None
@@ -267,14 +267,14 @@ class PropertyCheck:
             key = ready.key(worlds, chosen)
             specimen = ready.specimen(chosen)
             condition = specimen.condition(key) if key else "true"
-            text = specimen.text(f"exists ({condition})", f"{self.it.name}-{specimen.size}")
+            text = specimen.text(f"exists ({condition})", f"{self.prop.name}-{specimen.size}")
             if confirmed is not None:
                 confirm(text, confirmed, False)
             yield Counterexample(specimen.size, check, every.bit_count(), text)
 
 
-def checks_to_show(it: Property, model: str) -> set[str]:
+def checks_to_show(prop: Property, model: str) -> set[str]:
     """The checks of a `possible` property, each of which needs an example; none of another kind."""
-    if it.kind != "possible":
+    if prop.kind != "possible":
         return set()
-    return {check.name for check in joined(it, model).flags} - {check.name for check in api.load(model).flags}
+    return {check.name for check in joined(prop, model).flags} - {check.name for check in api.load(model).flags}

@@ -111,13 +111,13 @@ def before(body: Sequence[Spot], at: int, vocabulary: Vocabulary) -> int | None:
 
 
 def lines_of(
-    it: Draft, vocabulary: Vocabulary, choice: Sequence[int], less: int | None = None
+    draft: Draft, vocabulary: Vocabulary, choice: Sequence[int], less: int | None = None
 ) -> list[list[tuple[str, Spot]]]:
     """The lines of each thread, each with its spot. `less`: the choice of an instruction that is left out; the values
     of the others stay what they are."""
     threads: list[list[tuple[str, Spot]]] = []
     value = 0
-    for thread, body in enumerate(it.threads):
+    for thread, body in enumerate(draft.threads):
         lines: list[tuple[str, Spot]] = []
         for at, spot in enumerate(body):
             form = spot.forms[choice[spot.dimension]]
@@ -126,9 +126,9 @@ def lines_of(
             text = form.text
             if spot.use is not None:
                 ingredient, places = used(spot.use, vocabulary)
-                homes = dict(it.homes)
+                homes = dict(draft.homes)
                 where = list(zip(ingredient.places, spot.use[1], strict=True))
-                away = [homes[place] if it.is_far(thread, place) else None for place in where]
+                away = [homes[place] if draft.is_far(thread, place) else None for place in where]
                 text, places = reaching(text, places, away)
                 value += "w" in ingredient.does or "u" in ingredient.does
                 last = before(body, at, vocabulary)
@@ -154,10 +154,10 @@ def reaching(text: str, names: Sequence[str], ctas: Sequence[int | None]) -> tup
     return text, [name if cta is None else f"{name}@cta{cta}" for name, cta in zip(names, ctas, strict=True)]
 
 
-def written(it: Draft, vocabulary: Vocabulary) -> dict[int, int]:
+def written(draft: Draft, vocabulary: Vocabulary) -> dict[int, int]:
     """What each write of a draft writes, by the choice that decides its form."""
     values: dict[int, int] = {}
-    for spot in it.uses:
+    for spot in draft.uses:
         ingredient = vocabulary.accesses[spot.use[0]] if spot.use is not None else None
         if ingredient is not None and {"w", "u"} & set(ingredient.does):
             values[spot.dimension] = value_of(ingredient, len(values) + 1)
@@ -180,10 +180,10 @@ def used(use: Use, vocabulary: Vocabulary) -> tuple[Ingredient, list[str]]:
     return ingredient, [NAMES[kind][place] for kind, place in zip(ingredient.places, use[1], strict=True)]
 
 
-def used_places(it: Draft, vocabulary: Vocabulary) -> dict[tuple[str, int], int]:
+def used_places(draft: Draft, vocabulary: Vocabulary) -> dict[tuple[str, int], int]:
     """The places that are named, each with the arrivals that an object gets."""
     arrivals: dict[tuple[str, int], int] = {}
-    for spot in it.uses:
+    for spot in draft.uses:
         assert spot.use is not None
         ingredient = vocabulary.accesses[spot.use[0]]
         for kind, place in zip(ingredient.places, spot.use[1], strict=True):
@@ -191,11 +191,11 @@ def used_places(it: Draft, vocabulary: Vocabulary) -> dict[tuple[str, int], int]
     return dict(sorted(arrivals.items(), key=lambda item: ("gGstb".index(item[0][0]), item[0][1])))
 
 
-def asked(it: Draft, vocabulary: Vocabulary) -> list[str]:
+def asked(draft: Draft, vocabulary: Vocabulary) -> list[str]:
     """What an outcome consists of: every register that an instruction sets, then every place."""
     registers = [
         f"P{thread}:r{spot.index}"
-        for thread, body in enumerate(it.threads)
+        for thread, body in enumerate(draft.threads)
         for spot in body
         if spot.use is not None and vocabulary.accesses[spot.use[0]].answers
     ]
@@ -203,10 +203,10 @@ def asked(it: Draft, vocabulary: Vocabulary) -> list[str]:
     if vocabulary.grain is not Grain.WHOLE:
         arrays |= {TILE, SHARED}
     places = []
-    one_cta = it.seats is None or len(set(it.seats)) == 1
-    for kind, place in used_places(it, vocabulary):
+    one_cta = draft.seats is None or len(set(draft.seats)) == 1
+    for kind, place in used_places(draft, vocabulary):
         if kind != OBJECT:
-            home = "" if one_cta or kind not in PLACED else f"@cta{dict(it.homes)[kind, place]}"
+            home = "" if one_cta or kind not in PLACED else f"@cta{dict(draft.homes)[kind, place]}"
             places.append(NAMES[kind][place] + home + ("[0]" if kind in arrays else ""))
     return registers + places
 
@@ -248,7 +248,7 @@ def declared(
 
 
 def write(
-    it: Draft,
+    draft: Draft,
     vocabulary: Vocabulary,
     choice: Sequence[int],
     seats: Seats,
@@ -260,10 +260,10 @@ def write(
 ) -> str:
     """The litmus test of one program. `condition`: its last line. `less`: as in `lines_of`."""
     lines = [f"PTX {name}", *([header] if header else []), ""]
-    places = [(kind, NAMES[kind][place], count) for (kind, place), count in used_places(it, vocabulary).items()]
-    lines += declared(places, [used(spot.use, vocabulary) for spot in it.uses if spot.use is not None], vocabulary)
+    places = [(kind, NAMES[kind][place], count) for (kind, place), count in used_places(draft, vocabulary).items()]
+    lines += declared(places, [used(spot.use, vocabulary) for spot in draft.uses if spot.use is not None], vocabulary)
     for number, (body, at) in enumerate(
-        zip(lines_of(it, vocabulary, choice, less), places_of(seats, vocabulary), strict=True)
+        zip(lines_of(draft, vocabulary, choice, less), places_of(seats, vocabulary), strict=True)
     ):
         cluster = "" if at.cluster is None else f", cluster {at.cluster}"
         warp = "" if at.warp is None else f", warp {at.warp}"

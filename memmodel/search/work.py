@@ -289,7 +289,7 @@ def run(
             for size in range(first, task.most + 1):
                 _Size(task, where, kept, size, killed).judge(progress, started + budget.seconds, report)
                 progress.seconds[size] = monotonic() - started
-                results = [record for those in kept.done.values() for record in those]
+                results = [record for records in kept.done.values() for record in records]
                 if results and task.first_only:
                     break
                 progress.bound = size

@@ -38,7 +38,7 @@ def programs(one: Broken, words: Vocabulary) -> list[Sketch]:
 
 def search(one: Broken, model: str, every: list[Sketch]) -> list[tuple[Sketch, Counterexample]]:
     check, words = PropertyCheck(load_property(one.property), model), words_of(one)
-    possible = check.it.kind == "possible"
+    possible = check.prop.kind == "possible"
     found: list[tuple[Sketch, Counterexample]] = []
     for sketch in every:
         found += [(sketch, it) for it in check.of(sketch, words, one.size)]

@@ -184,9 +184,9 @@ def _spaces(does: LoweredInstruction) -> tuple[Space, ...]:
 
 def _regions(does: LoweredInstruction) -> Iterator[object]:
     """What an instruction accesses, what it writes first."""
-    made = [part for part in parts(does) if not isinstance(part, SignalPart)]
-    yield from (part.region for part in made if not isinstance(part, Gather))
-    yield from (part.region for part in made if isinstance(part, Gather))
+    accesses = [part for part in parts(does) if not isinstance(part, SignalPart)]
+    yield from (part.region for part in accesses if not isinstance(part, Gather))
+    yield from (part.region for part in accesses if isinstance(part, Gather))
     for op in does.ops:
         match op:
             case CopyTogether():

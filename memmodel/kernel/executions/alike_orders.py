@@ -71,8 +71,8 @@ def ranks_alike(entry: PtxFunction, run: LaunchTrace, place: tuple[str, int]) ->
     if not strong_together([*writes, *reads], run):
         return None
     number, sizes = reads[0].at, [1]
-    for these in pairwise(results):
-        if all(does_alike(entry, number, these, read.known) for read in reads):
+    for neighbours in pairwise(results):
+        if all(does_alike(entry, number, neighbours, read.known) for read in reads):
             sizes[-1] += 1
         else:
             sizes.append(1)

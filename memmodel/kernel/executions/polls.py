@@ -152,23 +152,28 @@ class Polls:
         if source is None or source.issue is not None or event.block is None or len(written) < len(writes):
             return []
         ending = {id(write.event): write.value for write in enders}
-        told = [
+        again = [
             write
             for write in sorted(written, key=lambda each: each.time)
             if id(write) in ending
             and write.issue is None
             and (write.thread, write.label) == (source.thread, source.label)
         ]
-        alike = set(map(id, told))
+        alike = set(map(id, again))
         since = max((each.time for each in written if each.time < source.time and id(each) not in alike), default=-1)
-        told = [write for write in told if write.time > since]
+        again = [write for write in again if write.time > since]
         first = self.initial(event.block, event.first, event.size)
         on = [write.value for write in writes if id(write.event) not in ending]
         on += [first] if self.leads_back(event, first) else []
-        before, behind = _numbers(on), _numbers(ending[id(write)] for write in told)
-        if len(told) < 2 or before is None or behind is None or not self.ends_alike(event, before, behind, event.known):
+        before, behind = _numbers(on), _numbers(ending[id(write)] for write in again)
+        if (
+            len(again) < 2
+            or before is None
+            or behind is None
+            or not self.ends_alike(event, before, behind, event.known)
+        ):
             return []
-        return told
+        return again
 
     def polled(self, run: LaunchTrace) -> dict[int, list[tuple[TraceEvent, list[PolledWrite]]]]:
         """The reads of each load that may poll, each with the writes to its bytes."""

@@ -100,7 +100,7 @@ class ReadsFrom:
         """True if each read of the script was made and returned what the script says, or did so in a round of a loop
         that is not counted.
         """
-        made = {(read.key, source_of(read)) for read in self.reads(run)}
+        decided = {(read.key, source_of(read)) for read in self.reads(run)}
         rounds = {
             (event.thread, event.at, source_of(event))
             for thread in run.threads
@@ -108,7 +108,7 @@ class ReadsFrom:
             if event.turn == NOT_COUNTED and side_of(event.label) is Side.READ
         }
         return all(
-            choice.never or (choice.read, choice.write) in made or (*choice.read[:2], choice.write) in rounds
+            choice.never or (choice.read, choice.write) in decided or (*choice.read[:2], choice.write) in rounds
             for choice in script
         )
 

@@ -190,7 +190,7 @@ class EndlessWaits:
         reached = self._reached(without)
         ends = enumerate(zip(reached.places, self._threads, strict=True))
         stand = {thread: steps[place] for thread, (place, steps) in ends if place < len(steps)}
-        if not all(self._is_endless(it, reached, gone) for it in dict.fromkeys(stand.values())):
+        if not all(self._is_endless(waiting, reached, gone) for waiting in dict.fromkeys(stand.values())):
             return []
         if self._runs_ahead(reached, gone) or self._diverges(stand):
             return []
@@ -249,17 +249,17 @@ class EndlessWaits:
         removed = {action for event, action in zip(updates, actions, strict=True) if event.at in gone}
         if Action.PENDING in actions or not removed <= {Action.ARRIVE, Action.EXPECT_TX}:
             return False
-        made = [event.at not in gone and self._is_made(event, reached) for event in updates]
-        if actions[0] is Action.INIT and not made[0]:
+        happens = [event.at not in gone and self._is_made(event, reached) for event in updates]
+        if actions[0] is Action.INIT and not happens[0]:
             return False
         arrivals = [place for place, action in enumerate(actions) if action is Action.ARRIVE]
-        if not all(made[place] for place in arrivals):
+        if not all(happens[place] for place in arrivals):
             return True
         announced = [place for place, event in enumerate(updates) if "expect_tx" in self._body[event.at].words]
-        if all(made[place] and place <= arrivals[-1] for place in announced):
+        if all(happens[place] and place <= arrivals[-1] for place in announced):
             return True  # what is missing are bytes
-        came = [place for place, action in enumerate(actions) if action is Action.COMPLETE_TX and made[place]]
-        return not any(made[place] for place in announced) and any(place < arrivals[-1] for place in came)
+        came = [place for place, action in enumerate(actions) if action is Action.COMPLETE_TX and happens[place]]
+        return not any(happens[place] for place in announced) and any(place < arrivals[-1] for place in came)
 
     def _is_made(self, event: TraceEvent, reached: _Reached) -> bool:
         thread, place = self._place_of[id(event)]

@@ -120,7 +120,7 @@ def _judged(
         execution = new is not None
         new = new or (work.runs.new_findings([change]) if execution and number not in silent else [])
         if new:
-            yield number, MutantResult(change, *fate_of([it.key for it in new], work.base.known_keys))
+            yield number, MutantResult(change, *fate_of([finding.key for finding in new], work.base.known_keys))
         elif not execution and (hangs := _hangs(work, same, change)):
             yield number, MutantResult(change, *fate_of(hangs))
         elif execution and same.only_orders(change) and (why := work.runs.why_undecided(change)):

@@ -70,7 +70,7 @@ def with_all(entry: PtxFunction, changes: Iterable[Mutation]) -> PtxFunction:
 
 def told_apart(changes: Iterable[Mutation]) -> frozenset[tuple[int, str]]:
     """What tells changes of a kernel apart."""
-    return frozenset((it.instruction.number, it.what) for it in changes)
+    return frozenset((change.instruction.number, change.what) for change in changes)
 
 
 def is_weaker(change: Mutation, other: Mutation) -> bool:

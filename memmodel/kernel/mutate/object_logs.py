@@ -47,7 +47,7 @@ class ObjectLogs:
 
     def with_saved_waits(self, changes: Iterable[Mutation]) -> set[int]:
         """The instructions that are changed, and the waits that those of them save which look ahead."""
-        gone = {it.instruction.number for it in changes}
+        gone = {change.instruction.number for change in changes}
         return gone | {wait for wait, tests in self._awaits.items() if wait != NOBODY and not tests.isdisjoint(gone)}
 
     def is_awaited(self, arrival: int, gone: AbstractSet[int], waits: Callable[[int], bool]) -> bool:

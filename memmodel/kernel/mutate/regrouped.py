@@ -56,7 +56,7 @@ class Regrouped:
 
     def _left(self, wait: TraceEvent, track: Track, pending: int, gone: AbstractSet[int]) -> int:
         groups = self._run.run.commits.get((wait.thread, track), ())
-        issued = [it.issued for it in groups if it.events <= (wait.order or 0) and it.at not in gone]
+        issued = [group.issued for group in groups if group.events <= (wait.order or 0) and group.at not in gone]
         return issued[len(issued) - pending - 1] if pending < len(issued) else 0
 
     @cached_property

@@ -144,19 +144,19 @@ class _Body:
 
     def changes(self, request: _Request) -> list[TextChange]:
         """What one request changes."""
-        from_source, there = self._at(request)
-        synchronizing = [instruction for instruction in there if instruction.number in self._removals]
+        from_source, instructions = self._at(request)
+        synchronizing = [instruction for instruction in instructions if instruction.number in self._removals]
         scope = re.fullmatch(r"scope\s*=\s*\.?(\w+)", request.text)
         if request.text == DROP:
-            return self._dropped(request, there, synchronizing)
+            return self._dropped(request, instructions, synchronizing)
         if scope is not None:
-            return self._worded(synchronizing or there, lambda it: _with_scope(it, scope[1], request))
+            return self._worded(synchronizing or instructions, lambda it: _with_scope(it, scope[1], request))
         if request.text in SEMANTICS:
-            return self._worded(synchronizing or there, lambda it: _with_semantics(it, request.text, request))
+            return self._worded(synchronizing or instructions, lambda it: _with_semantics(it, request.text, request))
         if not from_source:
-            return [TextChange(there[0], there[0].span.to(there[-1].span), request.text)]
+            return [TextChange(instructions[0], instructions[0].span.to(instructions[-1].span), request.text)]
         if len({instruction.opcode for instruction in synchronizing}) != 1:
-            shown = ", ".join(f"`{PTX}:{it.line}` ({it.opcode})" for it in (synchronizing or there)[:SHOWN])
+            shown = ", ".join(f"`{PTX}:{it.line}` ({it.opcode})" for it in (synchronizing or instructions)[:SHOWN])
             raise request.wrong(f"line {request.line} of the source is several instructions", f"take one of {shown}")
         return [TextChange(instruction, instruction.span, request.text) for instruction in synchronizing]
 
@@ -188,14 +188,16 @@ class _Body:
         return not of_ptx, there
 
     def _dropped(
-        self, request: _Request, there: list[PtxInstruction], synchronizing: list[PtxInstruction]
+        self, request: _Request, instructions: list[PtxInstruction], synchronizing: list[PtxInstruction]
     ) -> list[TextChange]:
         removals = [self._removals[instruction.number] for instruction in synchronizing]
         changes = [
-            TextChange(it.instruction, it.instruction.span, _removed(it), it) for it in removals if it is not None
+            TextChange(removal.instruction, removal.instruction.span, _removed(removal), removal)
+            for removal in removals
+            if removal is not None
         ]
         if not changes:
-            named = synchronizing[0] if synchronizing else there[0]
+            named = synchronizing[0] if synchronizing else instructions[0]
             why = "accesses memory as well" if synchronizing else "does not synchronize"
             raise request.wrong(
                 f"nothing to drop: {named.opcode} {why}",
@@ -205,10 +207,10 @@ class _Body:
             )
         return changes
 
-    def _worded(self, there: list[PtxInstruction], worded: Callable[[PtxInstruction], str]) -> list[TextChange]:
+    def _worded(self, instructions: list[PtxInstruction], worded: Callable[[PtxInstruction], str]) -> list[TextChange]:
         """A word of the opcode becomes another one, in each instruction of the line that can have it."""
         changes, refused = [], []
-        for instruction in there:
+        for instruction in instructions:
             try:
                 opcode = worded(instruction)
             except InputError as error:

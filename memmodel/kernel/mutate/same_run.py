@@ -162,7 +162,7 @@ class SameRun:
         return Shown() if self.run.violated_counts(flags, self._events(asked)) - self._uncounted else None
 
     def _that_show(self, changes: Sequence[Mutation]) -> list[Mutation]:
-        return [it for it in changes if not self.only_orders(it) or self._has_execution(it)]
+        return [change for change in changes if not self.only_orders(change) or self._has_execution(change)]
 
     def still_shows(self, shown: Shown, others: Sequence[Mutation], changes: Sequence[Mutation]) -> bool:
         """True if what the run shows without some instructions it shows without others too, all of which are `changes`.
@@ -170,13 +170,14 @@ class SameRun:
         The run without all of them is an execution as well, in which nothing is ordered that was not. What is wrong is
         between events that are there, and no other one orders these. With an init, more updates may be undefined.
         """
-        if not shown.at or any(it.what != REMOVED for it in others):
+        if not shown.at or any(change.what != REMOVED for change in others):
             return False
         gone = self._objects.with_saved_waits(others)
         mine, updated = self._objects.worked_on(shown.at), self._objects.updated(gone)
         if not shown.at.isdisjoint(gone) or not mine.isdisjoint(updated):
             return False
-        return self._removed([it for it in self._that_show(changes) if not self._groups.handles(it)]) is not None
+        removals = [change for change in self._that_show(changes) if not self._groups.handles(change)]
+        return self._removed(removals) is not None
 
     def endless_waits(self, changes: Sequence[Mutation]) -> list[FindingKey]:
         """Where threads wait for ever with these removals, in the order of the threads: hangs that are new. None where
@@ -212,16 +213,18 @@ class SameRun:
             return
         if len(self.run.graph.points) <= SMALL:
             return
-        asked = [it for it in self._reached(changes) if self._has_execution(it)]
+        asked = [change for change in self._reached(changes) if self._has_execution(change)]
         flags = self._flags(asked)
         if flags is not None and not flags.by_difference:
             flags.keep_every_value()
-            self._near = FlagsWithout(frozenset(it.instruction.number for it in asked), self._events(asked), flags)
+            self._near = FlagsWithout(
+                frozenset(change.instruction.number for change in asked), self._events(asked), flags
+            )
 
     def idle(self, changes: Sequence[Mutation]) -> bool:
         """True if nothing but order is lost without these instructions: nothing is left that tests or updates the
         mbarrier objects which they alone work on."""
-        removed = self._removed([it for it in changes if not commits(it.instruction)])
+        removed = self._removed([change for change in changes if not commits(change.instruction)])
         return removed is not None and not removed.undefined
 
     def stays_broken(
@@ -234,8 +237,10 @@ class SameRun:
         more = [it for it in others if not self.only_orders(it)]
         logs, number = self._objects, change.instruction.number
         gone = logs.with_saved_waits(more)
-        there = {number, *self.run.numbers_at(lines)}
-        if not (there - {number}).isdisjoint(gone) or not logs.updated(gone).isdisjoint(logs.worked_on(there)):
+        instructions = {number, *self.run.numbers_at(lines)}
+        if not (instructions - {number}).isdisjoint(gone) or not logs.updated(gone).isdisjoint(
+            logs.worked_on(instructions)
+        ):
             return False
         if hangs and not logs.is_awaited(number, gone, self._is_polled):
             return False
@@ -247,7 +252,7 @@ class SameRun:
     def new_in(self, other: JudgedRun) -> list[KernelFinding] | None:
         """The same for a run of a changed kernel in which the same threads do the same events; None for another one."""
         flags = other.judgement.flags
-        mine, others = ([(it.thread, it.at) for it in run.graph.origins] for run in (self.run, other.run))
+        mine, others = ([(origin.thread, origin.at) for origin in run.graph.origins] for run in (self.run, other.run))
         return None if flags is None or mine != others else other.run.first_shown(flags, self._raised, self._known)
 
     def _has_execution(self, change: Mutation) -> bool:
@@ -296,11 +301,11 @@ class SameRun:
     def does_the_same(self, changes: Sequence[Mutation]) -> bool:
         """True if threads of a kernel with these changes execute the same in this run."""
         reached = self._reached(changes)
-        removals = {it.instruction.number for it in reached if it.what == REMOVED}
-        return all(self._executes_the_same(it, removals) for it in reached)
+        removals = {change.instruction.number for change in reached if change.what == REMOVED}
+        return all(self._executes_the_same(change, removals) for change in reached)
 
     def _reached(self, changes: Sequence[Mutation]) -> list[Mutation]:
-        return [it for it in changes if it.instruction.number in self.run.run.executed]
+        return [change for change in changes if change.instruction.number in self.run.run.executed]
 
     def _executes_the_same(self, change: Mutation, removals: AbstractSet[int]) -> bool:
         """True if threads execute the same without an instruction, or with what it becomes: what it does counts for no
@@ -342,7 +347,7 @@ class SameRun:
 
     def _beside(self, changes: Sequence[Mutation]) -> FlagsWithout:
         """What is known of removals to which these add others, or of the run as it is."""
-        removed = {it.instruction.number for it in changes if it.what == REMOVED}
+        removed = {change.instruction.number for change in changes if change.what == REMOVED}
         if len(removed) == len(changes) and self._near.removed <= removed:
             return self._near
         return self._nothing

@@ -26,9 +26,9 @@ class SameRuns:
     """The runs of a kernel, for its mutants."""
 
     def __init__(self, kernel: JudgedKernel, model: Model) -> None:
-        judged = kernel.judged if all(it.judgement.flags is not None for it in kernel.judged) else ()
+        judged = kernel.judged if all(judged_run.judgement.flags is not None for judged_run in kernel.judged) else ()
         known = kernel.verdict.known_keys
-        runs = [(it.run, it.judgement.flags) for it in judged]
+        runs = [(judged_run.run, judged_run.judgement.flags) for judged_run in judged]
         self._runs = [SameRun(run, model, flags, known) for run, flags in runs if flags is not None]
         executed = [sum(len(thread.events) for thread in run.run.threads) for run, _ in runs]
         events = [len(run.graph.points) for run, _ in runs]
@@ -88,8 +88,8 @@ class SameRuns:
 
     def lead_to(self, kernel: JudgedKernel) -> bool:
         """True if a verdict follows from these runs, and not from runs of its own."""
-        there = kernel.representative
-        return there is not None and any(run.is_of(there.run) for run in self._runs)
+        representative = kernel.representative
+        return representative is not None and any(run.is_of(representative.run) for run in self._runs)
 
     def show(self, changes: Sequence[Mutation]) -> bool:
         """True if one of the runs shows something new with these changes."""

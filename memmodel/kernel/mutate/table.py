@@ -206,7 +206,7 @@ class Removals:
         if outcome.unnoticed and self._same is not None:
             near = work.beside(mutant, judged)
             if near.masking.same_run is not None:
-                self._near, self._gone, self._shown = near, frozenset(it.number for it in changed), {}
+                self._near, self._gone, self._shown = near, frozenset(instruction.number for instruction in changed), {}
                 self._quiet = None
         return outcome.unnoticed
 
@@ -234,8 +234,8 @@ class Removals:
             if masked.findings:
                 self._shown[_numbers(changes)] = Shown.of(masked.findings[0])
             return True
-        if same is not None and (there := same.shows(more)) is not None:
-            self._shown[_numbers(changes)] = there
+        if same is not None and (shown := same.shows(more)) is not None:
+            self._shown[_numbers(changes)] = shown
             return True
         if work.runs.new_findings(more):
             return True
@@ -258,9 +258,9 @@ class Removals:
             known = self._broken[number]
             return self._same.stays_broken(change, known.lines, others, hangs=known.noticed is Noticed.HANG)
         _, same, more = self._asked([*changes, *others])
-        there = self._shown.get(_numbers(changes)) if same is self._asked(changes)[1] else None
-        if same is not None and there is not None:
-            return same.still_shows(there, others, more)
+        shown = self._shown.get(_numbers(changes)) if same is self._asked(changes)[1] else None
+        if same is not None and shown is not None:
+            return same.still_shows(shown, others, more)
         return all(self._same is not None and self._same.only_orders(it) for it in others)
 
     def _asked(self, changes: Sequence[Mutation]) -> tuple[MutantWork, SameRun | None, Sequence[Mutation]]:
@@ -268,7 +268,7 @@ class Removals:
         has not."""
         if not self._gone or not self._gone <= _numbers(changes):
             return self._work, self._same, changes
-        more = [it for it in changes if it.instruction.number not in self._gone]
+        more = [change for change in changes if change.instruction.number not in self._gone]
         return self._near, self._near.masking.same_run, more
 
 

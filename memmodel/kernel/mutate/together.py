@@ -123,10 +123,10 @@ class _Sets:
 
     def known(self, changes: Sequence[Mutation]) -> bool:
         """True if the kernel with some of the changes is known to be wrong, and still is with the others."""
-        all_ = {id(it) for it in changes}
+        all_ = {id(change) for change in changes}
         for some in self.wrong:
-            mine = {id(it) for it in some}
-            if mine <= all_ and self.stays_broken(some, [it for it in changes if id(it) not in mine]):
+            mine = {id(change) for change in some}
+            if mine <= all_ and self.stays_broken(some, [change for change in changes if id(change) not in mine]):
                 return True
         return False
 
@@ -199,9 +199,9 @@ def _drop_idle(
     only beside another one: an init beside the arrivals at its object."""
     before, found, more = len(dropped), list[Mutation](), list(changes)
     while more:
-        left = [it for it in changes if it not in dropped and it not in found]
-        tried = ((it, [*dropped, *found, it]) for it in left)
-        more = [it for it, beside in tried if idle(beside) and not sets.known(beside)]
+        left = [change for change in changes if change not in dropped and change not in found]
+        tried = ((change, [*dropped, *found, change]) for change in left)
+        more = [change for change, beside in tried if idle(beside) and not sets.known(beside)]
         found += more
     largest(found, sets.still_goes, dropped)
     return len(dropped) > before

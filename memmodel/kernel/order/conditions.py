@@ -91,7 +91,7 @@ class Counts:
 
     def _generations(self, gone: int) -> Iterator[dict[int, list[int]]]:
         """The arrivals that are there, of each barrier by generation."""
-        left = [[it for it in arrivals if not gone >> it[2] & 1] for arrivals in self._arrivals.values()]
+        left = [[arrival for arrival in arrivals if not gone >> arrival[2] & 1] for arrivals in self._arrivals.values()]
         for arrivals in sorted(filter(None, left)):
             levels: dict[int, list[int]] = {}
             for _, generation, number in arrivals:

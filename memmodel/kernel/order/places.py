@@ -123,13 +123,13 @@ class Places:
             epochs, firsts = known = self._visited[thread, at] = set[int](), Counter[tuple[Block | None, int]]()
             for accesses in self._weak_by_instruction.get(at, ()):
                 if isinstance(accesses, WeakAccess):
-                    made = [accesses] if accesses.thread == thread else []
+                    own = [accesses] if accesses.thread == thread else []
                 elif thread in accesses.threads:
-                    made = [accesses.access(lane) for lane, by in enumerate(accesses.threads) if by == thread]
+                    own = [accesses.access(lane) for lane, by in enumerate(accesses.threads) if by == thread]
                 else:
                     continue
-                epochs.update([access.epoch for access in made])
-                firsts.update([(access.block, access.first) for access in made])
+                epochs.update([access.epoch for access in own])
+                firsts.update([(access.block, access.first) for access in own])
         return known
 
     def _rounds(self, thread: int, at: int, epoch: int) -> int:

@@ -41,9 +41,9 @@ def compiled(path: str | os.PathLike[str], options: Sequence[str]) -> tuple[Sour
 
 def _relative(directive: re.Match[str]) -> str:
     """A .file directive whose path is relative if it lies below the current folder."""
-    path, here = directive[2], os.getcwd()
-    inside = os.path.isabs(path) and os.path.commonpath((path, here)) == here
-    return directive[1] + (os.path.relpath(path, here) if inside else path) + directive[3]
+    path, folder = directive[2], os.getcwd()
+    inside = os.path.isabs(path) and os.path.commonpath((path, folder)) == folder
+    return directive[1] + (os.path.relpath(path, folder) if inside else path) + directive[3]
 
 
 def parameter_names(source: Source, entries: Iterable[PtxFunction]) -> Mapping[str, Sequence[str]]:

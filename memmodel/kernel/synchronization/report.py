@@ -141,7 +141,7 @@ def synchronization_report(table: MutationTable) -> SynchronizationReport:
     crossing = _Crossing(table.order) if table.order is not None else None
     order, drawn = table.order, None
     if order is not None:
-        drawn = pipeline(order, [it for it in table.base.serious if table.runs.get(id(it)) is order.run])
+        drawn = pipeline(order, [finding for finding in table.base.serious if table.runs.get(id(finding)) is order.run])
     each = tuple(_synchronization(by_number[number], crossing) for number in sorted(by_number))
     return SynchronizationReport(table.base, each, table.minimum, drawn, table.late)
 

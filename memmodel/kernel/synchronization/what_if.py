@@ -125,9 +125,9 @@ def what_if(
 def _masked(changes: Sequence[TextChange], known: KnownFindings, entry: PtxFunction, mutant: JudgedKernel) -> Masked:
     """What the findings of a kernel hide of changes."""
     instructions = [change.instruction for change in changes]
-    made = [change.removal or weakened(change.instruction, entry, mutant.entry) for change in changes]
-    mutations = [mutation for mutation in made if mutation is not None]
-    return known.masked(mutations, mutant) if len(mutations) == len(made) else known.compared(instructions, mutant)
+    removals = [change.removal or weakened(change.instruction, entry, mutant.entry) for change in changes]
+    mutations = [mutation for mutation in removals if mutation is not None]
+    return known.masked(mutations, mutant) if len(mutations) == len(removals) else known.compared(instructions, mutant)
 
 
 def _why(answer: WhatIf, order: LaunchOrder | None, mutant: JudgedKernel) -> str:

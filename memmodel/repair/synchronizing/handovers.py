@@ -431,7 +431,7 @@ class _SkeletonText:
         values = []
         for word in range(access.bytes // WORD):
             at = access.offset + WORD * word
-            here = [other for other in writes if other.offset <= at < other.offset + other.bytes]
-            last = max(here, key=lambda other: len(self.before[other.name]), default=None)
+            overlapping = [other for other in writes if other.offset <= at < other.offset + other.bytes]
+            last = max(overlapping, key=lambda other: len(self.before[other.name]), default=None)
             values.append(0 if last is None else self.values[last.name])
         return values

@@ -181,24 +181,24 @@ class CheapestSearch:
         return counterexample, chosen
 
     def _with_more(
-        self, counterexample: TextCounterexample, made: frozenset[Edit]
+        self, counterexample: TextCounterexample, changes: frozenset[Edit]
     ) -> tuple[TextCounterexample, frozenset[Edit]]:
         """The execution where as many more changes that wait or signal are made as it stays bad with."""
-        taken = {edit.group for edit in made}
-        others = [edit for edit in self._others if edit not in made and edit.group not in taken]
+        taken = {edit.group for edit in changes}
+        others = [edit for edit in self._others if edit not in changes and edit.group not in taken]
         for number, known in enumerate(self._stays[:KNOWN]):
             more = [edit for edit in others if edit in known]
-            same = self._in(counterexample, made.union(more)) if more else None
+            same = self._in(counterexample, changes.union(more)) if more else None
             if same is not None:
                 self._stays.insert(0, self._stays.pop(number))
                 return same, frozenset(more)
-        applied = in_order(made)
+        applied = in_order(changes)
         aside = [edit for edit in others if self.trials.passed_by(counterexample, edit, applied)]
         passed: set[Edit] = set()
         todo = [[edit for edit in others if edit not in aside], aside]
         while todo:
             chunk = todo.pop()
-            same = self._in(counterexample, made.union(passed, chunk)) if chunk else None
+            same = self._in(counterexample, changes.union(passed, chunk)) if chunk else None
             if same is not None:
                 counterexample = same
                 passed |= set(chunk)

@@ -326,7 +326,7 @@ def _strongest(offered: Sequence[Edit]) -> tuple[frozenset[Edit], dict[tuple[Any
             kinds, kind = waits, (*edit.group[:2], *phase.groups())
         else:
             kinds, kind = strongest, edit.group
-        kinds[kind] = max(kinds.get(kind, edit), edit, key=lambda it: it.cost)
+        kinds[kind] = max(kinds.get(kind, edit), edit, key=lambda candidate: candidate.cost)
     return frozenset(strongest.values()), waits
 
 

@@ -102,9 +102,11 @@ def shown(comparison: ComparedModels, test: LitmusTest, names: tuple[str, str], 
             return _difference(test, question, names, mine, size, None, expects=True)
     finding, mine = _finding(pair)
     kind = HANG if finding == HANG else FINDING_WORDS.get(kind_of(finding))
-    told = kind is not None and kind not in _kinds(pair[1 - mine]) and _cuts_alike(lowered, (), outcome_terms(lowered))
-    question = f"exists {kind}" if told else "exists (true)"
-    return _difference(test, question, names, mine, size, finding, expects=told)
+    expects = (
+        kind is not None and kind not in _kinds(pair[1 - mine]) and _cuts_alike(lowered, (), outcome_terms(lowered))
+    )
+    question = f"exists {kind}" if expects else "exists (true)"
+    return _difference(test, question, names, mine, size, finding, expects=expects)
 
 
 def _condition(lowered: LoweredTest, state: tuple[int, ...], other: Behaviour) -> str:

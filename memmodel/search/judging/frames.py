@@ -56,22 +56,22 @@ class Lowered:
     """For each thread, the spot of each instruction."""
 
 
-def read(it: Draft, vocabulary: Vocabulary, choice: Sequence[int], seats: Seats) -> Lowered:
+def read(draft: Draft, vocabulary: Vocabulary, choice: Sequence[int], seats: Seats) -> Lowered:
     """A program as a lowered test whose condition names all that an outcome consists of."""
-    names = asked(it, vocabulary)
+    names = asked(draft, vocabulary)
     condition = "exists (" + (" /\\ ".join(f"{name} == 0" for name in names) or "true") + ")"
-    lowered = api.lowered(write(it, vocabulary, choice, seats, condition))
-    spots = tuple(tuple(spot for _, spot in body) for body in lines_of(it, vocabulary, choice))
+    lowered = api.lowered(write(draft, vocabulary, choice, seats, condition))
+    spots = tuple(tuple(spot for _, spot in body) for body in lines_of(draft, vocabulary, choice))
     return Lowered(lowered, spots)
 
 
-def ways(it: Draft, spot: Spot, vocabulary: Vocabulary) -> tuple[object, ...]:
+def ways(draft: Draft, spot: Spot, vocabulary: Vocabulary) -> tuple[object, ...]:
     """What decides the labels of an instruction besides its form: its name, which of its places are in other CTAs."""
     if spot.use is None:
         return ()
     ingredient = vocabulary.accesses[spot.use[0]]
-    thread = next(number for number, body in enumerate(it.threads) if spot in body)
-    return ingredient.name, *(it.is_far(thread, where) for where in zip(ingredient.places, spot.use[1], strict=True))
+    thread = next(number for number, body in enumerate(draft.threads) if spot in body)
+    return ingredient.name, *(draft.is_far(thread, where) for where in zip(ingredient.places, spot.use[1], strict=True))
 
 
 class Frame:

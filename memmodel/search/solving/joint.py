@@ -79,7 +79,7 @@ def _sizes(logic: Logic, operations: dict[Owner, list[ObjectEvent]]) -> Iterator
 def _says_it_all(event: ObjectEvent) -> bool:
     """The object gives no answer, and nothing of the operation depends on the execution."""
     answers = event.result, event.pending, event.report, event.parity, event.state
-    return all(it is None for it in answers) and event.failed == FALSE and event.action is not Action.TEST
+    return all(answer is None for answer in answers) and event.failed == FALSE and event.action is not Action.TEST
 
 
 def _operation(event: ObjectEvent, paired: set[Cell]) -> Operation:

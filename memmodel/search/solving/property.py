@@ -68,7 +68,7 @@ class PropertyQuestion(LayoutQuestion):
             for slots, formula in by_slots.items()
             if formula != FALSE
         ]
-        return sorted(breaches, key=lambda it: (-min(it.slots, default=0), max(it.slots, default=0)))
+        return sorted(breaches, key=lambda breach: (-min(breach.slots, default=0), max(breach.slots, default=0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +99,10 @@ class PropertySolvingTask:
 
 def ask_for(name: str, model: str, vocabulary: Vocabulary, most: int) -> PropertySolvingTask:
     """The task for a property. Raises InputError if it is of another kind."""
-    it = load_property(name)
-    if it.kind != "invariant":
+    prop = load_property(name)
+    if prop.kind != "invariant":
         raise InputError(
-            f"{it.name} is no invariant: it says more than what holds in every execution",
+            f"{prop.name} is no invariant: it says more than what holds in every execution",
             hint="leave out --by solving",
         )
     return PropertySolvingTask(name, model, vocabulary, most)

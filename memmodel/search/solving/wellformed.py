@@ -91,13 +91,13 @@ class _Constraints:
             if place[0] not in PLACED:
                 continue
             mine = [site for site in self.sites if (site.kind, site.number) == place]
-            here = {site: self.logic.var(f"is {site.name}@{site.cta}") for site in mine}
-            self.logic.exactly_one(list(here.values()))
+            in_cta = {site: self.logic.var(f"is {site.name}@{site.cta}") for site in mine}
+            self.logic.exactly_one(list(in_cta.values()))
             for slot in self.slots:
                 for holds, option in self._held(slot):
                     for site in option.sites:
-                        if site in here:
-                            self.logic.require(-holds, here[site])
+                        if site in in_cta:
+                            self.logic.require(-holds, in_cta[site])
 
     def _places_are_named_in_order(self) -> None:
         for kind, place in self.places:

@@ -150,9 +150,9 @@ def siblings_seen(execution: Execution, first: int, second: int) -> tuple[tuple[
     after = po[first] | sum(1 << part for part in parts)
     before = [n for n, row in enumerate(po) if row >> second & 1] + others
     seen = [(flag, read) for read in before for flag in bits(after) if reads_from[flag] >> read & 1]
-    told = next((flag for flag, _ in seen if flag in parts), None)
+    flag_told = next((flag for flag, _ in seen if flag in parts), None)
     reads = next((read for _, read in seen if read in others), None)
-    return tuple((access, part) for access, part in ((first, told), (second, reads)) if part is not None)
+    return tuple((access, part) for access, part in ((first, flag_told), (second, reads)) if part is not None)
 
 
 def _parts(execution: Execution, event: int) -> list[int]:

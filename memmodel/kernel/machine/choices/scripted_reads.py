@@ -65,8 +65,8 @@ class ScriptedReads(ChosenReads):
             return True
         if choice.place is not None and not choice.fails:
             return choice.write != write
-        made = choice.write is None or choice.write in self._writes
-        return not made or (choice.fails and choice.write == write)
+        written = choice.write is None or choice.write in self._writes
+        return not written or (choice.fails and choice.write == write)
 
     def older(self, read: TraceEvent) -> Bits | None:
         self.made(read)

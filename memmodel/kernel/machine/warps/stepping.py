@@ -105,11 +105,11 @@ class Stepping:
 
     def _holds(self, warp: Warp, group: LaneGroup) -> bool:
         """Stop the lanes that the schedule holds back before this instruction. True if some stop."""
-        here = {lane: (warp.cta.number, warp.number, lane, group.at) for lane in group.lanes}
-        late = [lane for lane, place in here.items() if place in self._held]
+        lanes_here = {lane: (warp.cta.number, warp.number, lane, group.at) for lane in group.lanes}
+        late = [lane for lane, place in lanes_here.items() if place in self._held]
         if not late:
             return False
-        self._held.difference_update(here[lane] for lane in late)
+        self._held.difference_update(lanes_here[lane] for lane in late)
         if len(late) < len(group.lanes):
             warp.groups.append(
                 LaneGroup(group.at, [lane for lane in group.lanes if lane not in late], frames=group.frames)
