@@ -35,7 +35,7 @@ from memmodel.kernel.mutate.mutations import REMOVED, Mutation, copies_together,
 from memmodel.kernel.mutate.reasons import LaunchOrder
 from memmodel.kernel.mutate.same_run import SameRun, Shown
 from memmodel.kernel.mutate.same_runs import SameRuns
-from memmodel.kernel.mutate.together import MinimumSet, minimum_set
+from memmodel.kernel.mutate.together import MinimumSet, RemovalJudge, minimum_set
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.limits import shared
@@ -156,23 +156,16 @@ def _minimum(
         result for result in results if result.mutation.what == REMOVED and result.noticed is not Noticed.UNREACHED
     ]
     broken = [result for result in removed if result.noticed in BROKEN]
-    removals = Removals(work, same, {result.mutation.instruction.number: result for result in broken})
     return minimum_set(
         work.entry,
         [result.mutation for result in removed] if together else None,
         [result.mutation for result in removed if result.noticed is Noticed.UNNOTICED and not result.needing],
-        removals.unnoticed,
+        Removals(work, same, {result.mutation.instruction.number: result for result in broken}),
         [[result.mutation] for result in broken],
-        (lambda change: True) if same is None else same.counts,
-        removals.stay_broken,
-        removals.shown,
-        removals.seen,
-        (lambda change: False) if same is None else same.idle,
-        removals.affordable,
     )
 
 
-class Removals:
+class Removals(RemovalJudge):
     """What is noticed of removals that are made together. `same`: a run that is asked first, if there is one; `broken`:
     the errors of single removals, by instruction.
 
@@ -262,6 +255,14 @@ class Removals:
         if same is not None and shown is not None:
             return same.still_shows(shown, others, more)
         return all(self._same is not None and self._same.only_orders(it) for it in others)
+
+    def counts(self, change: Mutation) -> bool:
+        """True if a removal updates mbarrier objects, or there is no run to ask."""
+        return self._same is None or self._same.counts(change)
+
+    def idle(self, changes: Sequence[Mutation]) -> bool:
+        """True if the run shows nothing else of the mbarrier objects that the removed instructions work on."""
+        return self._same is not None and self._same.idle(changes)
 
     def _asked(self, changes: Sequence[Mutation]) -> tuple[MutantWork, SameRun | None, Sequence[Mutation]]:
         """The kernel whose runs are asked about some changes, its run that is asked first, and which of the changes it

@@ -10,8 +10,9 @@ are judged, and it is exact.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import comb
@@ -41,32 +42,53 @@ class MinimumSet:
     untried: int = 0
 
 
+class RemovalJudge(ABC):
+    """What is noticed of removals that are made together. `unnoticed` has the last word; the other answers save runs of
+    it. All of them may raise BudgetSpent.
+    """
+
+    @abstractmethod
+    def unnoticed(self, mutant: PtxFunction) -> bool:
+        """True if a changed kernel shows nothing new."""
+
+    def shown(self, changes: Sequence[Mutation]) -> bool:
+        """True if these changes together are known to be noticed."""
+        return False
+
+    def seen(self, changes: Sequence[Mutation]) -> bool:
+        """True if it is seen at a glance that these changes together are noticed."""
+        return False
+
+    def stay_broken(self, changes: Sequence[Mutation], others: Sequence[Mutation]) -> bool:
+        """True if the kernel with some changes, which is wrong, still is with other removals."""
+        return not others
+
+    def counts(self, change: Mutation) -> bool:
+        """True if a removal updates mbarrier objects."""
+        return True
+
+    def idle(self, changes: Sequence[Mutation]) -> bool:
+        """True if nothing else is left of the mbarrier objects that the removed instructions work on."""
+        return False
+
+    def affordable(self, changes: Sequence[Mutation]) -> bool:
+        """True if the last change may be judged beside the others; if not, it is not tried."""
+        return True
+
+
 def minimum_set(
     entry: PtxFunction,
     removals: Sequence[Mutation] | None,
     needless: Sequence[Mutation],
-    unnoticed: Callable[[PtxFunction], bool],
+    judge: RemovalJudge,
     broken: Sequence[Sequence[Mutation]] = (),
-    counts: Callable[[Mutation], bool] = lambda change: True,
-    stays_broken: Callable[[Sequence[Mutation], Sequence[Mutation]], bool] = lambda changes, others: not others,
-    shown: Callable[[Sequence[Mutation]], bool] = lambda changes: False,
-    seen: Callable[[Sequence[Mutation]], bool] = lambda changes: False,
-    idle: Callable[[Sequence[Mutation]], bool] = lambda changes: False,
-    affordable: Callable[[Sequence[Mutation]], bool] = lambda changes: True,
 ) -> MinimumSet:
-    """Which of the removals can be made together; None: of the needless ones only. `needless`: those that are not
-    noticed alone. `unnoticed`: judges a changed kernel; True if it shows nothing new.
+    """The removals that can be made together; `removals` None: of the needless ones only. `needless`: those that are
+    not noticed alone. `broken`: changes with which the kernel is wrong.
 
-    `broken`: changes with which the kernel is wrong; `counts`: True for removals that update mbarrier objects;
-    `stays_broken`: True if the kernel with some changes, which is wrong, still is with others; `shown`: True if changes
-    that are made together are known to be noticed; `seen`: the same, of those that show it at a glance; `idle`: True
-    for removals beside which nothing is left of the mbarrier objects that they work on, so that they are tried at once.
-    `affordable`: True if one more change beside the others may be judged; if not, it is not tried.
-    Where the time runs out, what went together until then is given. Raises what `unnoticed` and `shown` raise:
-    BudgetSpent if nothing did.
+    If the time runs out, the answer is what went together until then. Raises BudgetSpent if nothing did.
     """
-
-    sets = _Sets(entry, unnoticed, stays_broken, shown, affordable, [list(changes) for changes in broken])
+    sets = _Sets(entry, judge, [list(changes) for changes in broken])
     dropped: list[Mutation] = []
     larger: list[Mutation] | None = None
     late = ""
@@ -74,16 +96,16 @@ def minimum_set(
         if len(needless) == 1:
             dropped += needless
         else:
-            likely = largest(needless, lambda changes: not seen(changes))
-            if likely and shown(likely):
-                likely = largest(needless, lambda changes: not shown(changes))
+            likely = largest(needless, lambda changes: not judge.seen(changes))
+            if likely and judge.shown(likely):
+                likely = largest(needless, lambda changes: not judge.shown(changes))
             if likely and sets.goes(likely):
                 dropped += likely
             else:
                 largest(needless, sets.still_goes, dropped)
         if removals is not None:
-            updates = [it for it in removals if counts(it)]
-            while dropped and _drop_idle(updates, dropped, sets, idle):
+            updates = [change for change in removals if judge.counts(change)]
+            while dropped and _drop_idle(updates, dropped, sets):
                 pass
             if dropped:
                 _drop(removals, dropped, sets)
@@ -94,29 +116,30 @@ def minimum_set(
         late = str(spent)
     if larger:
         dropped = larger
-    gone = sorted((it for change in dropped for it in change.instructions), key=lambda instruction: instruction.number)
-    left = [it for it in dict.fromkeys(sets.untried) if it not in dropped]
-    others = [] if late else [it for it in needless if it not in dropped and it not in left]
-    kept = tuple(it for change in others for it in change.instructions)
-    return MinimumSet(tuple(gone), kept, larger is not None, late, 0 if larger is not None else len(left))
+    untried = [change for change in dict.fromkeys(sets.untried) if change not in dropped]
+    kept = [] if late else [change for change in needless if change not in dropped and change not in untried]
+    gone = sorted(_instructions(dropped), key=lambda instruction: instruction.number)
+    exact = larger is not None
+    return MinimumSet(tuple(gone), _instructions(kept), exact, late, 0 if exact else len(untried))
+
+
+def _instructions(changes: Iterable[Mutation]) -> tuple[PtxInstruction, ...]:
+    return tuple(instruction for change in changes for instruction in change.instructions)
 
 
 @dataclass(slots=True)
 class _Sets:
-    """Sets of removals. The first five fields as in `minimum_set`; `wrong`: those that are noticed; `untried`: changes
-    of which it would take too much work to know whether they can go beside others."""
+    """Sets of removals. `wrong`: sets that are noticed; `untried`: changes of which it would take too much work to know
+    whether they can go beside others."""
 
     entry: PtxFunction
-    unnoticed: Callable[[PtxFunction], bool]
-    stays_broken: Callable[[Sequence[Mutation], Sequence[Mutation]], bool]
-    shown: Callable[[Sequence[Mutation]], bool]
-    affordable: Callable[[Sequence[Mutation]], bool]
+    judge: RemovalJudge
     wrong: list[list[Mutation]]
     untried: list[Mutation] = field(default_factory=list)
 
     def goes(self, changes: Sequence[Mutation]) -> bool:
         """True if nothing new is noticed in the kernel with these changes."""
-        right = not self.shown(changes) and self.unnoticed(with_all(self.entry, changes))
+        right = not self.judge.shown(changes) and self.judge.unnoticed(with_all(self.entry, changes))
         if not right:
             self.wrong.append(list(changes))
         return right
@@ -126,7 +149,7 @@ class _Sets:
         all_ = {id(change) for change in changes}
         for some in self.wrong:
             mine = {id(change) for change in some}
-            if mine <= all_ and self.stays_broken(some, [change for change in changes if id(change) not in mine]):
+            if mine <= all_ and self.judge.stay_broken(some, [change for change in changes if id(change) not in mine]):
                 return True
         return False
 
@@ -135,13 +158,13 @@ class _Sets:
         return not self.known(changes) and self.goes(changes)
 
     def one_more_goes(self, changes: Sequence[Mutation]) -> bool:
-        """The same of one more change, the last one, if to know it is affordable."""
+        """As `still_goes`, for one more change, the last one; False if it is not affordable to judge it."""
         if self.known(changes):
             return False
-        if self.shown(changes):
+        if self.judge.shown(changes):
             self.wrong.append(list(changes))
             return False
-        if self.affordable(changes):
+        if self.judge.affordable(changes):
             return self.goes(changes)
         self.untried.append(changes[-1])
         return False
@@ -189,19 +212,14 @@ def _drop(changes: Sequence[Mutation], dropped: list[Mutation], sets: _Sets) -> 
             failed += 1
 
 
-def _drop_idle(
-    changes: Sequence[Mutation],
-    dropped: list[Mutation],
-    sets: _Sets,
-    idle: Callable[[Sequence[Mutation]], bool],
-) -> bool:
+def _drop_idle(changes: Sequence[Mutation], dropped: list[Mutation], sets: _Sets) -> bool:
     """Add the changes that are idle beside the others, at once if they can be; True if there is one. One may be idle
     only beside another one: an init beside the arrivals at its object."""
     before, found, more = len(dropped), list[Mutation](), list(changes)
     while more:
         left = [change for change in changes if change not in dropped and change not in found]
         tried = ((change, [*dropped, *found, change]) for change in left)
-        more = [change for change, beside in tried if idle(beside) and not sets.known(beside)]
+        more = [change for change, beside in tried if sets.judge.idle(beside) and not sets.known(beside)]
         found += more
     largest(found, sets.still_goes, dropped)
     return len(dropped) > before

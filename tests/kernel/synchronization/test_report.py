@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,10 +27,10 @@ from memmodel.kernel.check.inputs import entry_of, reading_models
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.launch import read_launch
 from memmodel.kernel.mutate.mutants import Noticed, findings_of_readings
-from memmodel.kernel.mutate.mutations import REMOVED, mutations
+from memmodel.kernel.mutate.mutations import REMOVED, Mutation, mutations
 from memmodel.kernel.mutate.reasons import LaunchOrder
 from memmodel.kernel.mutate.table import MutationTable, mutation_table
-from memmodel.kernel.mutate.together import MinimumSet, minimum_set
+from memmodel.kernel.mutate.together import MinimumSet, RemovalJudge, minimum_set
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.repair.wants import _next
 from memmodel.kernel.synchronization.page import MOST, report_page
@@ -124,6 +125,16 @@ def test_what_is_left_is_clean_and_all_of_it_is_needed(body: str) -> None:
     assert members and all(word({*dropped, number}) == "findings" for number in members)
 
 
+class JudgedBy(RemovalJudge):
+    """Judges removals by a function alone."""
+
+    def __init__(self, unnoticed: Callable[[PtxFunction], bool]) -> None:
+        self._unnoticed = unnoticed
+
+    def unnoticed(self, mutant: PtxFunction) -> bool:
+        return self._unnoticed(mutant)
+
+
 def test_what_another_one_made_necessary_goes_with_it() -> None:
     """An arrive is needed as long as there is the wait, which is needless."""
     read = module(NEIGHBOUR.format(sync="bar.arrive 1, 64;\nbar.sync 1, 64;\nbar.sync 0;"))
@@ -133,12 +144,12 @@ def test_what_another_one_made_necessary_goes_with_it() -> None:
         left = [it.opcode for it in function.body or () if it.words[0] == "bar"]
         return left in (["bar.arrive", "bar.sync", "bar.sync"], ["bar.arrive", "bar.sync"], ["bar.sync"])
 
-    found = minimum_set(entry(read), removals, [wait], unnoticed)
+    found = minimum_set(entry(read), removals, [wait], JudgedBy(unnoticed))
     assert found == MinimumSet((arrive.instruction, wait.instruction), (), exact=True)
     assert sync.instruction not in found.dropped
-    assert minimum_set(entry(read), removals, [], unnoticed) == found  # by judging every set
-    assert minimum_set(entry(read), removals, [], lambda _: False) == MinimumSet((), (), exact=True)
-    many = minimum_set(entry(read), removals * 2, [], lambda _: False)
+    assert minimum_set(entry(read), removals, [], JudgedBy(unnoticed)) == found  # by judging every set
+    assert minimum_set(entry(read), removals, [], JudgedBy(lambda _: False)) == MinimumSet((), (), exact=True)
+    many = minimum_set(entry(read), removals * 2, [], JudgedBy(lambda _: False))
     assert many == MinimumSet((), (), exact=False)
 
 
@@ -154,21 +165,24 @@ def test_what_can_go_is_said_where_the_time_runs_out() -> None:
         except StopIteration:
             raise BudgetSpent("the time ran out") from None
 
-    minimum = minimum_set(entry(read), removals, removals, unnoticed)
+    minimum = minimum_set(entry(read), removals, removals, JudgedBy(unnoticed))
     assert minimum == MinimumSet((first.instruction,), (), late="the time ran out")
     assert "not all others were tried" in minimum_lines(minimum)[0]
     assert not any("needless alone" in line for line in minimum_lines(minimum))
     with pytest.raises(BudgetSpent):  # nothing was judged
-        minimum_set(entry(read), removals, [second, sync], unnoticed)
+        minimum_set(entry(read), removals, [second, sync], JudgedBy(unnoticed))
 
 
 def test_what_takes_too_much_work_is_not_tried_and_counted() -> None:
     """Nothing is said of it: neither that it can go, nor that it cannot."""
     read = module(NEIGHBOUR.format(sync="bar.warp.sync -1;\n" * 6 + "bar.sync 0;"))
     first, *_, sync = removals = [change for change in mutations(entry(read)) if change.what == REMOVED]
-    least = minimum_set(
-        entry(read), removals, [first], lambda _: True, affordable=lambda changes: changes[-1] is sync
-    )  # fmt: skip
+
+    class OneMore(JudgedBy):
+        def affordable(self, changes: Sequence[Mutation]) -> bool:
+            return changes[-1] is sync
+
+    least = minimum_set(entry(read), removals, [first], OneMore(lambda _: True))
     assert least == MinimumSet((first.instruction, sync.instruction), (), untried=5)
     assert "nothing else is known to; not tried: 5 that take another verdict each" in minimum_lines(least)[0]
 
