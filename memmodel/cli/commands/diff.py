@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -121,10 +121,10 @@ def diff(
 
     jobs = cores() if jobs == 0 else jobs or 1
 
-    first, second, names, paths = _sides(models_and_files, git, include, not no_cache)
+    compared = _compared(models_and_files, git, include, not no_cache)
     options = Options(judging.engine, shared(judging.cost(), jobs), judging.bound)
-    sides = Sides(first, second, names, options, outcomes)
-    return _on_tests(sides, paths, form, jobs, include, kept=not no_cache)
+    sides = Sides(compared.first, compared.second, compared.names, options, outcomes)
+    return _on_tests(sides, compared.paths, form, jobs, include, kept=not no_cache)
 
 
 def _on_tests(sides: Sides, paths: Sequence[str], form: str, jobs: int, include: Sequence[str], *, kept: bool) -> Exit:
@@ -171,14 +171,21 @@ def _two_models(words: Sequence[str], revision: str | None, include: Sequence[st
         )
     if revision is None:
         return words[0], words[1]
-    first, second, _, _ = _sides(words, revision, include, True)
-    return first, second
+    compared = _compared(words, revision, include, True)
+    return compared.first, compared.second
 
 
-def _sides(
-    words: Sequence[str], revision: str | None, include: Sequence[str], kept: bool
-) -> tuple[str | Model, str, tuple[str, str], list[str]]:
-    """Both models, their names, and the paths. Raises InputError."""
+class ModelsAndTests(NamedTuple):
+    """The models that `diff` compares, their names, and the paths of tests."""
+
+    first: str | Model
+    second: str
+    names: tuple[str, str]
+    paths: list[str]
+
+
+def _compared(words: Sequence[str], revision: str | None, include: Sequence[str], kept: bool) -> ModelsAndTests:
+    """The models and paths that were typed. Raises InputError."""
     from memmodel.cli.models import warn_about_models
 
     if revision is not None:
@@ -186,11 +193,12 @@ def _sides(
 
         warn_about_models(words[:1], include, kept=kept)
         first = model_at(revision, words[0])
-        return first, words[0], (first.name, first.name.removesuffix(f" at {revision}")), list(words[1:])
+        names = first.name, first.name.removesuffix(f" at {revision}")
+        return ModelsAndTests(first, words[0], names, list(words[1:]))
     if len(words) < 2:
         raise InputError("two models are compared", hint="or one with its version at a revision: --git REV")
     warn_about_models(words[:2], include, kept=kept)
-    return words[0], words[1], _names(words[0], words[1]), list(words[2:])
+    return ModelsAndTests(words[0], words[1], _names(words[0], words[1]), list(words[2:]))
 
 
 def _names(first: str, second: str) -> tuple[str, str]:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import NamedTuple
 
 from memmodel.base.labels import Label, Side, side_of
 from memmodel.kernel.machine.memory import SHARED_START
+from memmodel.kernel.order.judging import AnyAccess
 from memmodel.kernel.order.verdict import FindingPlace, KernelFinding
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.launch import LaunchTrace
@@ -19,35 +21,47 @@ from memmodel.ptx.vocabulary import Space
 RULE = "unwritten-shared-memory"
 
 
+class SharedAccess(NamedTuple):
+    """An access to bytes of shared memory. `at`: the number of its instruction. `thread`: of its thread."""
+
+    label: Label
+    block: Block
+    first: int
+    size: int
+    at: int
+    thread: int
+
+    @property
+    def bytes(self) -> range:
+        return range(self.first, self.first + self.size)
+
+
 def unwritten(entry: PtxFunction, run: LaunchTrace) -> list[KernelFinding]:
     """The first read of each instruction that touches shared memory of the kernel that no thread has written."""
     body, written = entry.body or (), dict[Block, set[int]]()
-    for label, block, first, size, _, _ in _accesses(run):
-        if side_of(label) is Side.WRITE:
-            written.setdefault(block, set()).update(range(first, first + size))
+    for access in _accesses(run):
+        if side_of(access.label) is Side.WRITE:
+            written.setdefault(access.block, set()).update(access.bytes)
     findings: dict[int, KernelFinding] = {}
-    for label, block, first, size, at, number in _accesses(run):
-        if side_of(label) is not Side.READ or at in findings:
+    for access in _accesses(run):
+        if side_of(access.label) is not Side.READ or access.at in findings:
             continue
-        missing = (byte for byte in range(max(first, SHARED_START), first + size) if byte not in written.get(block, ()))
-        byte = next(missing, None)
+        known = written.get(access.block, ())
+        byte = next((byte for byte in access.bytes if byte >= SHARED_START and byte not in known), None)
         if byte is not None:
-            thread = run.threads[number]
-            place = FindingPlace(body[at], "reads", thread.cta, thread.warp, thread.lane, number)
-            where = f"byte {byte} of {block.instance.name}"
-            findings[at] = KernelFinding(
+            thread = run.threads[access.thread]
+            place = FindingPlace(body[access.at], "reads", thread.cta, thread.warp, thread.lane, access.thread)
+            where = f"byte {byte} of {access.block.instance.name}"
+            findings[access.at] = KernelFinding(
                 RULE, "undefined behaviour", "nothing in the launch writes it", (place,), where
             )
     return list(findings.values())
 
 
-def _accesses(run: LaunchTrace) -> Iterator[tuple[Label, Block, int, int, int, int]]:
-    """The accesses to shared memory: label, memory, first byte, bytes, instruction, thread."""
-    weak = ((access.label, access.block, access.first, access.size, access.at, access.thread) for access in run.weak())
-    strong = (
-        (event.label, event.block, event.first, event.size, event.at, event.thread)
-        for thread in run.threads
-        for event in thread.strong()
-        if event.block is not None
-    )
-    yield from (access for access in chain(weak, strong) if access[1].instance.space is Space.SHARED)
+def _accesses(run: LaunchTrace) -> Iterator[SharedAccess]:
+    """The accesses to shared memory, weak ones first."""
+    accesses: Iterator[AnyAccess] = chain(run.weak(), *(thread.strong() for thread in run.threads))
+    for access in accesses:
+        block = access.block
+        if block is not None and block.instance.space is Space.SHARED:
+            yield SharedAccess(access.label, block, access.first, access.size, access.at, access.thread)

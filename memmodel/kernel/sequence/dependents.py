@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
+from typing import NamedTuple
 
 from memmodel import api
 from memmodel.answer import Observation
@@ -42,6 +43,18 @@ class Waited(Enum):
     YES = "yes"
     NO = "no"
     PERHAPS = "perhaps"
+
+
+class LaunchAccess(NamedTuple):
+    """An access of a launch to bytes of a block. `at`: the number of its instruction. `thread`: of its thread."""
+
+    at: int
+    label: Label
+    waited: Waited
+    block: Block
+    first: int
+    size: int
+    thread: int
 
 
 @dataclass(slots=True)
@@ -82,20 +95,21 @@ class OverlappingLaunch:
 
     def names(self, side: Side) -> set[str]:
         """The names of the global memory that it reads, or writes."""
-        return {block.instance.name for _, label, _, block, *_ in self._accesses() if side_of(label) is side}
+        return {access.block.instance.name for access in self._accesses() if side_of(access.label) is side}
 
     def touched(self) -> list[TouchedBytes]:
         """What it does to global memory."""
         groups: dict[tuple[int, Label, Waited], TouchedBytes] = {}
-        for at, label, waited, block, first, size, thread in self._accesses():
-            if block.instance.space is Space.GLOBAL:
-                group = groups.setdefault((at, label, waited), TouchedBytes(at, label, waited))
-                group.spans.append((block.address + first, block.address + first + size, thread))
+        for access in self._accesses():
+            if access.block.instance.space is Space.GLOBAL:
+                key, address = (access.at, access.label, access.waited), access.block.address + access.first
+                group = groups.setdefault(key, TouchedBytes(*key))
+                group.spans.append((address, address + access.size, access.thread))
         for group in groups.values():
             group.spans.sort()
         return list(groups.values())
 
-    def _accesses(self) -> Iterator[tuple[int, Label, Waited, Block, int, int, int]]:
+    def _accesses(self) -> Iterator[LaunchAccess]:
         trace, moments = self.trace, self.moments()
         if trace is None:
             return
@@ -111,13 +125,15 @@ class OverlappingLaunch:
                 order = access.issue.order or 0
                 before_all = order == 0 or access.issue.time < others.time
                 waited = behind.waited(order >= own.events, before_all, access.thread, order)
-            yield access.at, access.label, waited, access.block, access.first, access.size, access.thread
+            yield LaunchAccess(
+                access.at, access.label, waited, access.block, access.first, access.size, access.thread
+            )  # fmt: skip
         for number, row in enumerate(trace.lanes):
             for first, thread, epoch in zip(row.firsts, row.threads, row.epochs, strict=True):
                 own, others = moments.get(thread, never), earliest[thread]
                 before_all = epoch == 0 or number < others.lanes
                 waited = behind.waited(number >= own.lanes, before_all, thread, epoch)
-                yield row.at, row.label, waited, row.block, first, row.size, thread
+                yield LaunchAccess(row.at, row.label, waited, row.block, first, row.size, thread)
         for thread_run in trace.threads:
             own, others = moments.get(thread_run.number, never), earliest[thread_run.number]
             for event in thread_run.strong():
@@ -126,7 +142,9 @@ class OverlappingLaunch:
                 before_all = order == 0 or whole.time < others.time
                 waited = behind.waited(order >= own.events, before_all, thread_run.number, order)
                 assert event.block is not None
-                yield event.at, event.label, waited, event.block, event.first, event.size, thread_run.number
+                yield LaunchAccess(
+                    event.at, event.label, waited, event.block, event.first, event.size, thread_run.number
+                )  # fmt: skip
 
     def _earliest(self, moments: Mapping[int, RunMoment], never: RunMoment) -> dict[int, RunMoment]:
         """By thread, the first wait of a thread whose wait may order what this one does: that of its CTA, and of others

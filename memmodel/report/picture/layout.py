@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 from memmodel.answer import ShownEvent, Witness
 from memmodel.ptx.vocabulary import Place
@@ -182,7 +183,7 @@ def arrange(
     columns = _columns(lanes, widths, gutters)
 
     groups = _groups([lane.place for lane in lanes])
-    depths = 1 + max((depth for depth, *_ in groups), default=0)
+    depths = 1 + max((group.depth for group in groups), default=0)
     frames_top = top + (INIT_HEIGHT + 34 if initial else 0)
     header = frames_top + depths * (FRAME_TITLE + 5) + 16
     rows_top = header + 12
@@ -219,13 +220,13 @@ def _columns(lanes: Sequence[Lane], widths: Sequence[float], gutters: Sequence[f
 
 
 def _frames(
-    groups: Iterable[tuple[int, int, int, str]], columns: Sequence[Column], depths: int, top: float, bottom: float
+    groups: Iterable[ColumnGroup], columns: Sequence[Column], depths: int, top: float, bottom: float
 ) -> Iterator[PictureFrame]:
     """The frames around columns that belong together, inner ones inside outer ones. `bottom`: of the lowest row."""
-    for depth, first, last, title in groups:
-        around, y = (depths - depth) * PAD, top + depth * (FRAME_TITLE + 5)
-        x, right = columns[first].x - around, columns[last].right + around
-        yield PictureFrame(x, y, right - x, bottom + around - y, title, depth)
+    for group in groups:
+        around, y = (depths - group.depth) * PAD, top + group.depth * (FRAME_TITLE + 5)
+        x, right = columns[group.first].x - around, columns[group.last].right + around
+        yield PictureFrame(x, y, right - x, bottom + around - y, group.title, group.depth)
 
 
 BANDS = "mbarriers"
@@ -317,8 +318,16 @@ def _rounds(lanes: Sequence[Lane], boxes: Mapping[int, NodeBox], rounds: Mapping
     return tuple(frames)
 
 
-def _groups(places: list[Place]) -> list[tuple[int, int, int, str]]:
-    """Runs of columns that share a GPU, cluster or CTA: depth, first and last column, title."""
+class ColumnGroup(NamedTuple):
+    """Neighbouring columns whose threads share a GPU, a cluster or a CTA. `depth` 0 is the outermost."""
+
+    depth: int
+    first: int
+    last: int
+    title: str
+
+
+def _groups(places: list[Place]) -> list[ColumnGroup]:
     grids = any(place.grid for place in places)
     levels = zip(*(levels_of(place, grids=grids) for place in places), strict=True)
     groups = []
@@ -326,7 +335,7 @@ def _groups(places: list[Place]) -> list[tuple[int, int, int, str]]:
         for (_, title), run in groupby(range(len(level)), key=level.__getitem__):
             columns = list(run)
             if title:
-                groups.append((depth, columns[0], columns[-1], title))
+                groups.append(ColumnGroup(depth, columns[0], columns[-1], title))
     return groups
 
 
