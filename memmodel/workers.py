@@ -129,7 +129,7 @@ def _submitted(pool: ProcessPoolExecutor, work: Callable[..., R], *arguments: An
 
 
 class JobRunner(Protocol):
-    """Where jobs run. What is begun there is a future."""
+    """Runs jobs. Each job that is begun is a future."""
 
     count: int
 

@@ -10,7 +10,7 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """What the exit code of a command says."""
+    """The exit codes of commands."""
 
     AS_EXPECTED = 0
     DIFFERS = 1

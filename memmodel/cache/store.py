@@ -111,7 +111,7 @@ class Store:
             Path(f"{self.path}{suffix}").unlink(missing_ok=True)
 
     def count(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return self.count_now() if self.path.exists() else 0
 
     def count_now(self) -> int:

@@ -61,7 +61,7 @@ class _Occurrences:
             at = group.stop
 
     def effect(self, check: Check, name: str) -> frozenset[int]:
-        """Whether more (1) or less (-1) of a base name can break a check."""
+        """1 if more of a base name can break a check, -1 if less of it can."""
         more, less = self._expr(check.body)
         if check.negated:
             more, less = less, more

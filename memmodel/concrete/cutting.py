@@ -16,7 +16,7 @@ Copy = tuple[Footprint, Footprint]
 
 
 class Cutting:
-    """Where each instance is cut."""
+    """The places where accesses cut each instance."""
 
     def __init__(self, footprints: Iterable[Footprint], copies: Iterable[Copy], asked: Iterable[Extent]) -> None:
         self._cuts: dict[Instance, set[int]] = {}

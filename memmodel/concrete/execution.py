@@ -392,7 +392,7 @@ Position = tuple[object, ...]
 
 
 def position(frame: FixedPart, event: ConcreteEvent) -> Position:
-    """Where an event comes from, the same in all executions."""
+    """The origin of an event, which is the same in all executions."""
     record = frame.record_of(event)
     if record is None:
         assert event.point.cell is not None

@@ -74,7 +74,7 @@ class ObjectWalk:
         return self.order[number].record.action is Action.INIT or self.counts[number].live
 
     def failures(self, view: View) -> int:
-        """How many of the phases that a test sees over have an operation that failed."""
+        """The number of phases, of those that a test sees over, in which an operation failed."""
         life, over = view
         before = zip(self.order, self.counts, strict=False)
         return len({now.over for use, now in before if use.record.failed and now.life == life and now.over < over})

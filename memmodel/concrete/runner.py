@@ -241,7 +241,7 @@ class Runner:
     # ---- records and values --------------------------------------------------------------------------------------
 
     def name(self, state: RunState, part: int = 0) -> RecordName:
-        """How the record of the current step is called."""
+        """The name of the record of the current step."""
         return RecordName(self.number, state.at, state.times.get(state.at, 0), part)
 
     def plain(

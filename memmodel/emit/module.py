@@ -135,7 +135,7 @@ class _Writer:
 
     @property
     def _left(self) -> str:
-        """Where the CTAs of a cluster that are done are counted."""
+        """The variable that counts the CTAs of a cluster that are done."""
         return f"{OURS}left{self.suffix}"
 
     def _add(self, text: str) -> None:

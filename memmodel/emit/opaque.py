@@ -35,7 +35,9 @@ def zero(width: int) -> str:
 
 
 class OpaqueZero:
-    """Where one thread needs the zero. `lines`: what has to stand before the instruction that is being written."""
+    """The zero that ptxas cannot see through, in the code of one thread. `lines`: what has to stand before the
+    instruction that is being written.
+    """
 
     def __init__(self, code: Sequence[tuple[Instruction, Spelling]]) -> None:
         self.lines: list[str] = []

@@ -73,7 +73,7 @@ class ObjectPhases:
         return self.logic.both(self.order.live[i], -self.phase[i].get(0, FALSE))
 
     def _most_phases(self, life: int) -> int:
-        """How many phases of a life can be over at most."""
+        """The most phases of a life that can be over."""
         if life == START and self.order.declared is None:
             return 0
         size = min(self.order.sizes(life))
@@ -86,7 +86,7 @@ class ObjectPhases:
     # ---- what the program settles ----------------------------------------------------------------------------------
 
     def _arrivals_before(self, i: int) -> tuple[int, int]:
-        """How many arrivals come before update i where that is live, at least and at most."""
+        """The least and the most arrivals that come before update i in its life."""
         sure = may = 0
         runs = self.updates[i].runs
         for j in self.counting:

@@ -79,7 +79,7 @@ def access(call: Call, side: Side, role: Role | None = None) -> Access:
 
 
 def multimem_word(call: Call, side: Side) -> str | None:
-    """Whether an access goes through a multimem address, to all the memory that this points to."""
+    """ "multimem" for an access through a multimem address, to all the memory that this points to; else None."""
     return "multimem" if side is Side.WRITE and call.head.startswith("multimem.") else None
 
 

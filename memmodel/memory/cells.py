@@ -155,7 +155,7 @@ class Starts:
 
     @property
     def count(self) -> int:
-        """How many are known."""
+        """The number of starts that are known."""
         return sum(len(known) for known in self._at.values())
 
     def next(self, instance: Instance, at: int) -> int:

@@ -62,7 +62,7 @@ class BoxMode(WordList):
 
     @property
     def boxes(self) -> int:
-        """How many boxes of the map are copied."""
+        """The number of boxes of the map that are copied."""
         return 4 if self is BoxMode.ROWS else 1
 
 

@@ -226,7 +226,7 @@ class _EventsByName:
         return operation
 
     def _same_everywhere(self, rows: Rows, first: int, second: int) -> None:
-        """Where two operations meet, they are ordered alike."""
+        """Two operations are ordered alike in all cells in which they meet. Raises InternalError."""
         others = self._pieces[self._operation(second)]
         for a in self._pieces[self._operation(first)]:
             if any(not rows[a] >> b & 1 for b in self._same_cell(others, a)):

@@ -227,7 +227,7 @@ def _shifted(at: tuple[int, int], edit: Edit, applied: Sequence[Edit]) -> tuple[
 
 
 def _now_at(edit: Edit, applied: Sequence[Edit]) -> tuple[object, ...]:
-    """Where an edit is made once others are."""
+    """The place of an edit in a text in which other edits are made."""
     thread, index = edit.group[:2]
     if not (applied and isinstance(thread, int) and isinstance(index, int)):
         return edit.group[:2]

@@ -126,7 +126,9 @@ def once_more(
 
 
 def _consistent(model: Model) -> Wanted:
-    """Whether an execution breaks no axiom, soon told: most executions of another text that are no more break one."""
+    """A quick test that an execution breaks no axiom. Of another text, most executions that are no longer allowed break
+    one.
+    """
     if any(definition.order is not None for definition in model.definitions):
         return whatever  # the orders that the model chooses are not known
     return lambda execution: Values(model, execution, {}).violated() is None

@@ -72,7 +72,9 @@ def _reads_initial_value(execution: Execution, threads: set[object]) -> bool:
 
 
 def progress(answers: AnswersOfTest | None) -> int:
-    """How much is done before a thread waits for ever, in the execution that gets least far."""
+    """The number of operations that are done before a thread waits for ever, in the execution that gets least
+    far.
+    """
     hangs = [
         execution_of(counterexample.witness)
         for counterexample in (answers.counterexamples if answers else ())

@@ -143,7 +143,7 @@ def _weaker(
 
 
 class _Judges:
-    """Whether a changed text allows nothing that the test does not.
+    """Judges that say if a changed text allows nothing that the test does not allow.
 
     `states`: the final states of the test, for each question and model.
     """

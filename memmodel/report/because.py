@@ -97,7 +97,7 @@ def because_never(report: Report) -> list[str]:
 
 
 def first_contradiction(report: Report) -> Contradiction | None:
-    """How the first axiom forbids the outcome; looked for once."""
+    """The contradiction by which the first axiom forbids the outcome. It is looked for once."""
     subject = report.subject
     if subject is None or report.answer.events > CHEAP:
         return None

@@ -175,7 +175,7 @@ def _proxy(event: ShownEvent) -> str:
 
 
 def _completion(event: ShownEvent) -> str:
-    """Where a tcgen05 operation is complete."""
+    """The point at which a tcgen05 operation is complete, in words."""
     for tag, where in (("TLD", "at a tcgen05.wait::ld"), ("TST", "at a tcgen05.wait::st")):
         if tag in event.tags:
             return where

@@ -93,7 +93,7 @@ class Progress:
 
 
 class SearchWorkers(Protocol):
-    """Where chunks are judged."""
+    """Judges chunks, in this process or in others."""
 
     count: int
 

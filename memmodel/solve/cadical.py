@@ -60,7 +60,9 @@ class CaDiCaL(FormulaSolver[list[int]]):
         return node <= len(self._model) and self._model[node - 1] > 0
 
     def _some_conflicts(self, assumed: Sequence[int]) -> bool | None:
-        """Whether they can hold together; None: not known yet. Raises BudgetSpent, MemoryError."""
+        """True if the assumed literals can hold together; None if some conflicts were not enough to know. Raises
+        BudgetSpent, MemoryError.
+        """
         answers: list[bool | None] = []
         errors: list[MemoryError] = []
 

@@ -43,7 +43,7 @@ class _Reader:
         return names
 
     def name(self, event: Event) -> RecordName:
-        """How a choice names the record of an event."""
+        """The name of an event's record in a choice."""
         assert event.visit is not None
         visit = self.visits[event.visit]
         return RecordName(visit.thread, visit.step, visit.time, event.part)

@@ -41,7 +41,9 @@ class Evaluator(Generic[V]):
 
     @property
     def opposite(self) -> Evaluator[V]:
-        """Where the right side of a difference, and what a complement takes away, is looked up."""
+        """The evaluator for operands that are taken away: the right side of a difference, and the operand of a
+        complement.
+        """
         return self if self._other is None else self._other
 
     @opposite.setter

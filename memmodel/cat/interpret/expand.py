@@ -138,7 +138,7 @@ class Expander(ABC):
         raise Static(f"`{shortened(term.span)}` is {describe(value)}", term.span, hint)
 
     def progress(self) -> tuple[int, int, int]:
-        """How far the definitions, the depth and the groups are, for `go_back`."""
+        """The numbers of definitions and groups so far, and the depth, for `go_back`."""
         return len(self.definitions), self.depth, self.groups
 
     def go_back(self, progress: tuple[int, int, int]) -> None:

@@ -208,8 +208,9 @@ def freed(call: Call, address: Expr) -> tuple[Op, ...]:
 
 
 def _named_alike(call: Call, variable: Variable) -> tuple[bool, bool]:
-    """Whether this thread may execute several allocs that are declared to give a variable, and whether another thread
-    has one."""
+    """Two answers about the allocs that are declared to give a variable: this thread may execute several of them;
+    another thread has one.
+    """
     named = [
         (thread, instruction)
         for thread, instruction, allocated in allocations(call)

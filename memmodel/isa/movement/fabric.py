@@ -257,7 +257,7 @@ def _handle(call: Call, operand: Operand, pieces: int) -> tuple[Expr, tuple[Op, 
 
 
 def _outcome(pieces: int) -> tuple[Op, ...]:
-    """Whether the operation fails, and which pieces it leaves out then."""
+    """Steps that decide if the operation fails, and which pieces it leaves out then."""
     return (Decide(FAILS), *(Decide(_left_out(k), Get(FAILS)) for k in range(pieces)))
 
 

@@ -85,7 +85,7 @@ class Drifts:
         return lcm(self.divisor, self.rate.numerator)
 
     def periods(self) -> int:
-        """How many periods may be added before a number wraps."""
+        """The number of periods that may be added before a number wraps."""
         periods = [MOST_PERIODS]
         for (sign, drift), room in self._room.items():
             growth = drift.by_parameter * (self.rate or 1)

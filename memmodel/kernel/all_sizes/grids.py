@@ -93,7 +93,8 @@ def _uneven(step: PtxInstruction, dependences: CtaDependences) -> str | None:
 def _apart(
     run: LaunchTrace, body: tuple[PtxInstruction, ...], counted: set[Block], grid: tuple[int, int, int], axis: int
 ) -> str:  # fmt: skip
-    """Whether each CTA does what the one before it does, on bytes that lie further by a step, and apart from others'.
+    """Check that each CTA does what the one before it does, on bytes that lie further by a constant step and are no
+    other CTA's. Returns why not, or an empty text.
 
     A CTA stands together with those that differ from it in the other dimensions.
     """

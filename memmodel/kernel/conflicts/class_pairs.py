@@ -86,7 +86,7 @@ class ClassPairs:
         ]
 
     def _nearness(self, accesses: BlockAccesses, one: ClassMembers, other: ClassMembers) -> frozenset[Nearness]:
-        """How near the threads of two accesses of two classes are to each other, but for accesses that one lane makes,
+        """The distances between the threads of accesses of two classes. Left out are accesses that one lane makes,
         whichever it is: parts of equal fragments that a warp moves at one place.
         """
         key = one.threads, other.threads, one is other

@@ -31,7 +31,7 @@ class Ranks(NamedTuple):
 
     @property
     def number(self) -> int:
-        """How many orders stand for all."""
+        """The number of orders that stand for all."""
         number, left = 1, len(self.threads)
         for size in self.sizes:
             number *= comb(left, size)

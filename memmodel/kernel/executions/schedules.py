@@ -191,7 +191,7 @@ def _by_lanes(run: LaunchTrace, number: int) -> bool:
 
 
 def atomics(run: LaunchTrace, real: set[int]) -> Counter[tuple[str, int, int, int]]:
-    """Who makes which atomic operations, and how often, at places where their order matters."""
+    """The atomic operations at places where their order matters, with the threads that make them, counted."""
     return Counter(
         (block.instance.name, at, event.thread, event.at)
         for (block, at), events in run.atomics.items()

@@ -125,7 +125,9 @@ def _until_wait(body: Body, at: int, loops: set[int]) -> tuple[int | None, set[i
 
 
 def _meeting(body: Body, wait: int, other: int) -> tuple[bool, set[int]]:
-    """Whether every path from a wait that succeeded leads to `other` without an effect; the registers written there."""
+    """True if every path from a wait that succeeded leads to `other` without an effect, and the registers written on
+    the way.
+    """
     result = body[wait].writes
     waiting: list[State] = [(wait + 1, ((result[0], 1),))]
     seen: set[State] = set()

@@ -127,7 +127,7 @@ class Addressing:
 
 
 def _nowhere(space: Space | None, address: int, window: Window) -> str:
-    """Where an address lies at which there is no object."""
+    """The place of an address at which there is no object, in words."""
     if is_in(address, Space.LOCAL) and window in REACHES_OWN:
         return "outside the local memory of this thread"
     if is_in(address, Space.LOCAL):

@@ -31,7 +31,7 @@ class Surroundings:
 
     @property
     def slots(self) -> int:
-        """How many registers a thread has, temporaries of instructions included."""
+        """The number of registers of a thread, temporaries of instructions included."""
         return self.registers + len(self._temporaries)
 
     def temporary(self, name: str) -> int:

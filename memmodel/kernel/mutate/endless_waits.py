@@ -67,8 +67,9 @@ class _Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Reached:
-    """How far threads come: by thread how many steps it makes; of each phase, generation and write how much of it is
-    not made; of each life how many phases are over."""
+    """How far threads come. `places`: the number of steps that each thread makes; `left`: what is missing of each
+    phase, generation and write; `over`: the number of phases of each life that are over.
+    """
 
     places: Sequence[int]
     left: Sequence[int]

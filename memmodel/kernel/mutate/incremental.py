@@ -151,7 +151,7 @@ def _only_waits(work: MutantWork, change: Mutation) -> bool:
 
 
 def _hangs(work: MutantWork, same: SameRun, change: Mutation) -> list[FindingKey]:
-    """Where threads wait for ever with a change, as far as the kernel's runs tell, and do not in the kernel."""
+    """The hangs that a change adds, as far as the kernel's runs tell."""
     hangs = same.endless_waits([change]) or work.runs.endless_waits([change])
     return [key for key in hangs if key not in work.base.known_keys]
 

@@ -180,8 +180,7 @@ class SameRun:
         return self._removed(removals) is not None
 
     def endless_waits(self, changes: Sequence[Mutation]) -> list[FindingKey]:
-        """Where threads wait for ever with these removals, in the order of the threads: hangs that are new. None where
-        that is not read off the run."""
+        """The new hangs with these removals, in the order of the threads; none if that cannot be read off the run."""
         reached = self._reached(changes)
         if any(it.what != REMOVED or not self._counts_for_nothing(it.instruction) for it in reached):
             return []

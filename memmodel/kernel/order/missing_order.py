@@ -211,7 +211,7 @@ class Ways:
 
     @cached_property
     def _reached(self) -> Rows:
-        """Where there is a way at all; from most events there is none to most others."""
+        """Which events reach which at all; from most events there is no way to most others."""
         return closure(self._next)
 
     def _way(self, first: int, second: int) -> tuple[int, ...]:

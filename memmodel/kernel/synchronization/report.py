@@ -26,7 +26,7 @@ from memmodel.ptx.module.syntax import PtxInstruction
 
 
 class Necessity(Enum):
-    """Whether the kernel needs an instruction as it is."""
+    """How much the kernel needs an instruction."""
 
     NEEDED = "needed"
     STRONGER = "stronger than needed"

@@ -62,7 +62,9 @@ class Opening:
         return Edit(start, start, text, what, cost, group, 0, implies, line.count(";"), rank, more)
 
     def put(self, line: str) -> tuple[int, str]:
-        """Where in the text to put what, so that the lines stand there; labels are not indented."""
+        """The offset in the text and the text to be put there, so that the lines stand in the gap. Labels are not
+        indented.
+        """
         text = self.item.span.source.text
         begin = text.rfind("\n", 0, self.item.span.start) + 1
         indent = text[begin : self.item.span.start]

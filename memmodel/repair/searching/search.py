@@ -384,5 +384,5 @@ def _serves(edit: Edit, why: frozenset[Reason]) -> bool:
 
 
 def _left(now: AnswersOfTest | None) -> tuple[int, int]:
-    """How much is wrong with a test that is not right yet."""
+    """A measure of what is wrong with a test that is not right yet."""
     return (99, 0) if now is None else (len(now.findings), len(now.counterexamples))

@@ -107,7 +107,7 @@ class Trials:
         self.phases = None if self.carry.base is None else Lines(self.carry.base).phases
 
     def instructions(self) -> int:
-        """How many the test has."""
+        """The number of instructions of the test."""
         base = self.carry.base
         return 0 if base is None else sum(len(list(instructions(thread))) for thread in base.test.threads)
 

@@ -73,7 +73,9 @@ def phase_waits(execution: Execution, waits: dict[tuple[Any, ...], Edit]) -> Han
 
 
 def _begins(execution: Execution, flow: Flow, access: int, phases: list[Phase]) -> int:
-    """Where a thread begins with an access: it may have arrived before in the phase in which the end of it counts."""
+    """The event with which a thread begins an access: its issue, or an arrival before it that counts in the same phase
+    as the end of the access.
+    """
     issue = flow.in_po(access)
     ends = _union(execution.relation("compl"), execution.relation("iss")[issue])
     before = (

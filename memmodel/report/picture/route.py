@@ -169,7 +169,7 @@ class _Router:
         return (_swing(start, near), _line(near, far), _swing(far, end))
 
     def _track(self, key: object) -> int:
-        """How many curves already took this way."""
+        """The number of curves that already took this way."""
         self.tracks[key] += 1
         return self.tracks[key] - 1
 

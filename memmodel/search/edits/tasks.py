@@ -102,8 +102,9 @@ def _program(path_or_text: str) -> LitmusTest | None:
 
 @dataclass(frozen=True)
 class SuiteTask:
-    """Whether the models differ on a test: a record with `text` and `size` if so, with `undecided` if that costs more
-    than `effort`."""
+    """Ask if two models differ on a test. The record has `text` and `size` if they do, and `undecided` if that costs
+    more than `effort`.
+    """
 
     sides: SearchedPair
     effort: int = EFFORT

@@ -233,7 +233,7 @@ class ProgramQuestion(LayoutQuestion):
         return True
 
     def _judged(self, specimen: Specimen) -> Iterator[Difference]:
-        """How the models differ on one program, by the engines."""
+        """The differences of the models on one program, from the engines."""
         outcomes = [specimen.outcomes(model) for model in self.pair.models]
         for mine, other in ((0, 1), (1, 0)):
             only = outcomes[mine] - outcomes[other]

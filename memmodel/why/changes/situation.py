@@ -64,7 +64,7 @@ class Situation:
 
     @cached_property
     def links(self) -> list[Between]:
-        """Where one thread may tell another something: between the two, or anywhere."""
+        """The links by which one thread may tell another something: between the two accesses, or anywhere."""
         if self.pair is None:
             return self.flow.links
         return list(dict.fromkeys(link for a, b in (self.pair, self.pair[::-1]) for link in self.flow.between(a, b)))

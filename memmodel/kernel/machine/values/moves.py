@@ -40,7 +40,7 @@ class Move:
 
     @property
     def count(self) -> int:
-        """How many elements it moves."""
+        """The number of elements that are moved."""
         return len(self.slots) or len(self.values)
 
     def meets(self, other: Move) -> bool:
