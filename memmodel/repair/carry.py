@@ -222,8 +222,10 @@ def _added(edit: Edit, thread: int, index: int) -> int:
 
 def _shifted(at: tuple[int, int], edit: Edit, applied: Sequence[Edit]) -> tuple[int, int]:
     """The same for what an edit puts into a gap: after the lines there whose turn comes before it."""
-    ahead = [change for change in applied if not (edit.adds > 0 and change.group[:2] == at and change.rank > edit.rank)]
-    return shifted(at, ahead)
+    thread, index = at
+    parts = (part for change in applied for part in (change, *change.more))
+    ahead = (part for part in parts if not (edit.adds > 0 and part.group[:2] == at and part.rank > edit.rank))
+    return thread, index + sum(_added(part, thread, index) for part in ahead)
 
 
 def _now_at(edit: Edit, applied: Sequence[Edit]) -> tuple[object, ...]:

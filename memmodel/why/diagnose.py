@@ -68,7 +68,8 @@ class Diagnosis:
 class Diagnosing:
     """Tries changes on one execution. `data`: the pair are accesses to data, and not to a flag that hands it over.
 
-    `end`: the registers at the end of an execution whose outcome is asked about.
+    `end`: the registers at the end of an execution whose outcome is asked about. `forward`: two threads, the first of
+    which is to come first: no change makes it wait for the other one.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Diagnosing:
         *,
         data: bool = True,
         end: Mapping[tuple[str, str], int] | None = None,
+        forward: tuple[int, int] | None = None,
     ) -> None:
         self.model = model
         self.execution = execution
@@ -90,6 +92,7 @@ class Diagnosing:
         self.pair = pair
         self.data = data
         self.end = end
+        self.forward = forward
         self.flow = Flow(execution)
         self.tried = 0
         self.known = {} if known is None else known
@@ -144,7 +147,7 @@ class Diagnosing:
 
     def diagnosis(self) -> Diagnosis | None:
         """The changes that are enough; None if none are known."""
-        key = (id(self.model), None if self.flag is None else self.flag.name, self.pair, self.data)
+        key = (id(self.model), None if self.flag is None else self.flag.name, self.pair, self.data, self.forward)
         if key not in self.known:
             self.known[key] = self.model, self._diagnosis()  # the model stays, so that no other one gets its identity
         kept = self.known[key]
@@ -152,6 +155,14 @@ class Diagnosing:
         diagnosis = kept[1]
         assert diagnosis is None or isinstance(diagnosis, Diagnosis)
         return diagnosis
+
+    def in_order_of(self, ends: tuple[int, int]) -> Diagnosing:
+        """The same question, where the thread of the first event is to come before that of the second one."""
+        first, second = (self.flow.thread(self.flow.in_po(event)) for event in ends)
+        forward = None if first is None or second is None else (first, second)
+        return Diagnosing(
+            self.model, self.execution, self.ranks, self.flag, self.pair, self.known, data=self.data, forward=forward
+        )
 
     def as_that_of(self, other: Diagnosis | None, *, whatever_tier: bool) -> Diagnosis | None:
         """The diagnosis with changes that are enough for something else; None if they are not for this, or if this one
@@ -168,7 +179,8 @@ class Diagnosing:
         by_pair = self._by_a_pair() if self.flag is None else None
         if by_pair is not None:
             return by_pair
-        changes = changes_worth_trying(Situation(self.execution, self.flow, self.pair, self.data, self.sources))
+        offered = changes_worth_trying(Situation(self.execution, self.flow, self.pair, self.data, self.sources))
+        changes = [change for change in offered if not self._is_backward(change)]
         for tier in (1, 2, 3, 4):
             mine = sorted(
                 (change for change in changes if change.tier <= tier), key=PRICE, reverse=True
@@ -186,6 +198,13 @@ class Diagnosing:
         single = (change for change in sorted(changes, key=PRICE) if change.reason is Reason.NO_FENCE_SC)
         enough = next(([change] for change in single if self.ends([change])), None)
         return None if enough is None else self._of(enough)
+
+    def _is_backward(self, change: Change) -> bool:
+        """True if a change lets the second thread of `forward` come before the first one."""
+        if self.forward is None or change.other is None:
+            return False
+        first, second = (self.flow.thread(self.flow.in_po(event)) for event in (change.at, change.other))
+        return (second, first) == self.forward
 
     def _of(self, changes: list[Change]) -> Diagnosis:
         """The diagnosis that these changes are enough."""

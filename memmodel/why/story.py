@@ -64,10 +64,23 @@ def finding_story(
         if shown is not None and shown == witness:
             other = _about_outcome(model, shown, execution).diagnosis()
             around = _turned_round(diagnosing, _ends(diagnosis, pair), _ends(other, None))
-            diagnosis = diagnosing.as_that_of(other, whatever_tier=around) or diagnosis
+            common = diagnosing.as_that_of(other, whatever_tier=around)
+            diagnosis = common or _as_the_outcome_wants(diagnosing, diagnosis, other) or diagnosis
         return _story(finding.flag, witness, diagnosing, diagnosis, pair, rule_text, meant=meant)
 
     return limited(told, None)
+
+
+def _as_the_outcome_wants(diagnosing: Diagnosing, mine: Diagnosis | None, other: Diagnosis | None) -> Diagnosis | None:
+    """Another reason for the finding, where the reason at hand makes a thread wait for one that has to come after it
+    if the outcome is not to be seen; None otherwise."""
+    ends = _ends(mine, diagnosing.pair)
+    for change in other.changes if other is not None else ():
+        if change.reason is Reason.NO_SYNCHRONIZATION and change.other is not None:
+            wanted = (change.at, change.other)
+            if _turned_round(diagnosing, ends, wanted):
+                return diagnosing.in_order_of(wanted).diagnosis()
+    return None
 
 
 def _turned_round(diagnosing: Diagnosing, mine: tuple[int, int] | None, other: tuple[int, int] | None) -> bool:

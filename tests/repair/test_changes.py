@@ -16,7 +16,7 @@ from memmodel.cli import main
 from memmodel.engine import Options
 from memmodel.lsp.changes import edits
 from memmodel.lsp.document import Document
-from memmodel.repair.carry import Carry, survives
+from memmodel.repair.carry import Carry, _shifted, survives
 from memmodel.repair.edits import Edit, apply, diff
 from memmodel.repair.fix import fix
 from memmodel.repair.hints import moves_a_fence
@@ -312,3 +312,12 @@ def test_what_is_asked_fully_has_every_finding() -> None:
     for fully in (True, False):
         assert not trials.is_right((), fully=fully)
         assert trials.failed is not None and trials.failed.complete is fully
+
+
+def test_a_fence_stands_before_the_barrier_that_was_put_into_its_gap() -> None:
+    """The barrier is put into two threads; in each of them its turn comes after that of the fence."""
+    barrier = Edit(9, 9, "bar.sync 0;", "", 1.0, (1, 2, "bar"), adds=1, rank=8)
+    meeting = Edit(5, 5, "bar.sync 0;", "", 1.0, (0, 1, "bar", 1, 2, "bar"), adds=1, rank=8, more=(barrier,))
+    fence = Edit(9, 9, "fence.proxy.async;", "", 1.0, (1, 2, "fence"), adds=1, rank=4)
+    assert _shifted((1, 2), fence, [meeting]) == (1, 2)
+    assert _shifted((1, 3), fence, [meeting]) == (1, 4)

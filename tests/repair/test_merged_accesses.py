@@ -231,6 +231,22 @@ thread W @ cta 0 {{
     assert weaker.best and [change.start for change in weaker.changes] == [text.rindex("    wgmma.fence")]
 
 
+def test_of_two_forms_of_one_cost_the_plain_one_is_taken() -> None:
+    text = """PTX one
+.shared .u32 d;
+.shared .u32 f;
+thread A @ cta 0 { st.shared.u32 [d], 1; fence.acq_rel.cluster; st.relaxed.cta.shared.u32 [f], 1; }
+thread B @ cta 0 {
+S:  ld.acquire.cta.shared.u32 %t, [f];
+    setp.eq.u32 %p, %t, 0;
+    @%p bra S;
+    ld.shared.u32 %r, [d];
+}
+~exists (B:r != 1)
+"""
+    assert "fence.release.cta;" in weaken("one", text, MODELS, OPTIONS).new
+
+
 HANDED_BACK = """PTX back
 .shared .align 16 .u32 s[4] = {1};
 .global .align 16 .u32 g[4] = {2};

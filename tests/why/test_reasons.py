@@ -408,3 +408,25 @@ exists (A:r == 0)
 """
     texts = explained(text)
     assert len(texts) == 2 and all(" n = 1 (" in text and "is relaxed where" in text for text in texts)
+
+
+def test_a_finding_does_not_ask_for_what_the_outcome_must_not_be() -> None:
+    """That C waits for the copy before it reads would order the two, and it would read 7 then."""
+    stories = api.explain("""PTX refilled
+.global .align 16 .u32 g[4] = {7};
+.shared .align 16 .u32 s[4] = {1};
+.shared .align 8 .b64 bar = mbarrier(1);
+thread T @ cta 0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [bar];
+}
+thread C @ cta 0 {
+    ld.shared.u32 %r, [s];
+W:  mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;
+    @!%p bra W;
+}
+~exists (C:r == 7)
+""").stories
+    reasons = [{obstacle.reason for obstacle in story.obstacles} for story in stories]
+    assert len(reasons) == 3 and all(Reason.NO_SYNCHRONIZATION in each for each in reasons)
+    assert not any(Reason.NOT_WAITED in each for each in reasons)

@@ -20,6 +20,9 @@ from memmodel.repair.edits import Edit, place, respelled, whole
 from memmodel.repair.insertion.gaps import gaps
 from memmodel.repair.spellings import RESTRICTED, apart, is_fence, narrowest
 
+RESTRICTION = "sync_restrict"
+"""What a form says that is about some memory alone: of two that cost the same, the other one is tried first."""
+
 COUNTED = "wgmma.fence"
 """The fence that is counted as well, for what the page of wgmma.mma_async calls undefined."""
 
@@ -48,7 +51,7 @@ def sites(lowered: LoweredTest) -> list[list[Edit]]:
                     site.append(respelled(thread, item, mnemonic, -saved, group, what=why))
             site += _apart(lowered, number, index, item, now)
             if site:
-                sites.append(sorted(site, key=lambda edit: edit.cost))
+                sites.append(sorted(site, key=lambda edit: (edit.cost, RESTRICTION in edit.text)))
     return sites
 
 

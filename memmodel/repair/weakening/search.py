@@ -122,7 +122,7 @@ class Narrowing:
                 for site, form in min(open_, key=len)
             ]
             for cost, site, form in sorted(more, reverse=True):
-                if cost > price:
+                if cost > price or (cost == price and form > forms[site]):
                     pending.append((cost, (*forms[:site], form, *forms[site + 1 :])))
         return None if best is None else best[1]
 
