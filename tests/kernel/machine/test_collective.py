@@ -72,6 +72,21 @@ GROUP = {
 }
 
 
+@pytest.mark.parametrize("group", ["wgmma.commit_group", "wgmma.wait_group"])
+@pytest.mark.parametrize("shifted", [True, False])
+def test_the_instructions_of_a_warpgroup_come_in_one_order(group: str, shifted: bool) -> None:
+    """Warp 0 leaves out the first of three rounds and the other warps the last one: each executes the same twice."""
+    left_out = "setp.eq.and.u32 %p7, %r20, 0, %p5;\n@%p7 bra OUT;\nsetp.eq.and.u32 %p7, %r20, 2, %p6;\n@%p7 bra OUT;\n"
+    multiply = MULTIPLY.split("wgmma.commit_group")[0]
+    body = "setp.lt.u32 %p5, %r0, 32;\nsetp.ge.u32 %p6, %r0, 32;\nmov.u32 %r20, 0;\nL:\n" + multiply
+    if group == "wgmma.wait_group":
+        body += GROUP["wgmma.commit_group"]
+    body += f"{left_out if shifted else ''}{GROUP[group]}OUT:\n"
+    body += "add.u32 %r20, %r20, 1;\nsetp.lt.u32 %p8, %r20, 3;\n@%p8 bra L;\n"
+    texts = found(body + GROUP["wgmma.wait_group"])
+    assert any("execute different instructions" in text for text in texts) is shifted, texts
+
+
 @pytest.mark.parametrize("body", GROUP.values(), ids=GROUP)
 def test_fences_and_groups_of_wgmma_are_those_of_a_whole_warpgroup(body: str) -> None:
     """ "all threads in the warpgroup must execute the same" instruction; the warps come to it at one place."""
@@ -190,3 +205,54 @@ def test_lanes_that_a_guard_leaves_out(line: str, differs: bool) -> None:
     """
     said = found(f"setp.lt.u32 %p5, %r0, 16;\n{line}\n", 32)
     assert any("by some lanes of a warp" in message for message in said) is differs, said
+
+
+ROUNDS = """mov.u32 %r20, 0;
+setp.lt.u32 %p2, %r0, 16;
+L: setp.eq.u32 %p3, %r20, {left_out};
+@%p3 bra INNER;
+mov.u32 %r21, 0;
+bra AT;
+INNER: @{lanes} bra NEXT;
+AT: {together}
+NEXT: add.u32 %r20, %r20, 1;
+setp.lt.u32 %p4, %r20, {rounds};
+@%p4 bra L;
+"""
+
+
+@pytest.mark.parametrize(
+    "together",
+    [
+        "bar.sync 0;",
+        WARP["ldmatrix"],
+        WARP["tcgen05.wait"],
+        "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;",
+    ],
+)
+@pytest.mark.parametrize(("lanes", "apart"), [("%p2", True), ("!%p2", True), ("%p4", False)])
+def test_lanes_execute_it_in_one_round(together: str, lanes: str, apart: bool) -> None:
+    """The first lanes leave it out in the first round: they come to it in the second one, where the others are in the
+    first. %p4 is the same in all lanes.
+    """
+    body = "setp.ne.u32 %p4, %r0, %r0;\n" + ROUNDS.format(lanes=lanes, together=together, left_out=0, rounds=3)
+    texts = found(body, 32)
+    assert any("in different rounds of the loop" in text for text in texts) is apart, texts
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # Lanes go round an inner loop a different number of times, and meet behind it in each round.
+        "mov.u32 %r20, 0;\nL: mov.u32 %r21, 0;\nI: add.u32 %r21, %r21, 1;\nsetp.lt.u32 %p2, %r21, %r0;\n@%p2 bra I;\n"
+        "bar.sync 0;\nadd.u32 %r20, %r20, 1;\nsetp.lt.u32 %p3, %r20, 3;\n@%p3 bra L;",
+        # One side of a branch does more in each round, and waits for the other.
+        "mov.u32 %r20, 0;\nL: setp.lt.u32 %p2, %r0, 7;\n@%p2 bra N;\nst.shared.u32 [%r3], 1;\nN: bar.sync 0;\n"
+        "add.u32 %r20, %r20, 1;\nsetp.lt.u32 %p3, %r20, 3;\n@%p3 bra L;",
+        # The loop is left in different rounds before the barrier is met.
+        "mov.u32 %r20, 0;\nL: setp.lt.u32 %p4, %r20, 40;\n@%p4 bra N;\nbar.sync 0;\nN: add.u32 %r20, %r20, 1;\n"
+        "setp.lt.u32 %p3, %r20, %r0;\n@%p3 bra L;\nbar.sync 0;",
+    ],
+)
+def test_lanes_that_meet_are_in_one_round(body: str) -> None:
+    assert not found(body, 32)

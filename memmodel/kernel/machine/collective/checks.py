@@ -68,7 +68,7 @@ class Collective:
                 machine.unknown(f"whether {name} of {self.head} is the same in all lanes", self.instruction)
             values.append((name, row[lanes[0]]))
         if self.together is Together.WARPGROUP:
-            machine.warpgroups.add(warp, self.head, Executed(self.instruction, self.identity, tuple(values)))
+            machine.warpgroups.add(warp, Executed(self.head, self.instruction, self.identity, tuple(values)))
 
 
 def _acted(machine: Machine, warp: Warp, gone: GoneLanes) -> bool:

@@ -14,6 +14,7 @@ from memmodel.kernel.flow.detours import Detour, detour
 from memmodel.kernel.flow.timeouts import TimeOuts
 from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.machine.code import Code, Follower, may_loop, only_computes
+from memmodel.kernel.machine.collective.rounds import RoundsApart
 from memmodel.kernel.machine.engines.calls import ASSERTION_CALL, back, chosen_callee, enter, system_call
 from memmodel.kernel.machine.engines.wgmma import BUSY
 from memmodel.kernel.machine.parts import HELD, PARKED, Faulty, GoneLanes, LaneGroup, Lanes, Warp
@@ -45,6 +46,7 @@ class Stepping:
         self.follower = follower
         self._most, self._holding = most, set(holding)
         self._held = set(machine.schedule.held)
+        self._rounds = RoundsApart(code)
         self._time_outs = TimeOuts(entry, machine.run.assumed)
         self._detours: dict[int, Detour | None] = {}
         self._without_return = [range(each.start, each.end) for each in entry.callees.values() if not each.returns]
@@ -175,6 +177,7 @@ class Stepping:
         if ready and code.blocking is not None and code.blocking(self.machine, warp, lanes, group):
             if collective is not None:
                 collective.executed(self.machine, warp, lanes)
+                self._rounds.met(self.machine, warp, lanes, group.at)
             if code.touched:
                 self._check_registers(warp, code)
             return True
@@ -263,6 +266,8 @@ class Stepping:
         before = group.at
         for target, some in targets.items():
             self.follower.jumped(warp, some, code, target)
+            if target <= before and before in self._rounds.branches:
+                self._rounds.jumped(warp, some, before)
         stay = [lane for lane in group.lanes if lane not in lanes] if len(lanes) < len(group.lanes) else []
         (first, members), *others = targets.items()
         others += [(before + 1, stay)] if stay else []
