@@ -55,15 +55,10 @@ def estimate(lowered: LoweredTest, bound: int) -> float:
                 (reads if is_read else writes)[name_of(region)] += times
             if isinstance(op, Emit) and isinstance(op.label, Fence) and op.label.sem is Sem.SC:
                 fences += times
-            if isinstance(op, OnObject):
-                if op.label.action is Action.TEST:
-                    tests += times
-                else:
-                    objects.setdefault(name_of(op.region), []).append(times)
-            elif isinstance(op, IssueAsync):
-                for part in op.parts:
-                    if isinstance(part, SignalPart):
-                        objects.setdefault(name_of(part.region), []).extend([1] * times)
+            if isinstance(op, OnObject) and op.label.action is Action.TEST:
+                tests += times
+            for region, chains in _updates(op, times):
+                objects.setdefault(name_of(region), []).extend(chains)
     anywhere = writes[None]
     total = 2.0 ** min(tests, 900)
     for name, count in reads.items():
@@ -72,8 +67,8 @@ def estimate(lowered: LoweredTest, bound: int) -> float:
     for name, count in writes.items():
         if name is not None:
             total = min(total * _orders(count + anywhere), 1e300)
-    for chains in objects.values():
-        total = min(total * _interleavings(chains), 1e300)
+    for all_chains in objects.values():
+        total = min(total * _interleavings(all_chains), 1e300)
     return min(total * factorial(min(fences, 100)), 1e300)
 
 
@@ -88,6 +83,18 @@ def _accesses(op: Op) -> Iterator[tuple[bool, Region]]:
                     yield True, part.region
                 if not isinstance(part, Gather | AsyncRead):
                     yield False, part.region
+
+
+def _updates(op: Op, times: int) -> Iterator[tuple[Region, list[int]]]:
+    """The mbarrier objects that a step updates when it is made so often, with the lengths of chains of updates: those
+    in a chain come one after the other.
+    """
+    if isinstance(op, OnObject) and op.label.action is not Action.TEST:
+        yield op.region, [times]
+    elif isinstance(op, IssueAsync):
+        for part in op.parts:
+            if isinstance(part, SignalPart):
+                yield part.region, [1] * times
 
 
 def _interleavings(chains: list[int]) -> float:

@@ -97,10 +97,9 @@ class Cells:
             queued.discard(pair)
             for cut, copy in (pair, (pair[1], pair[0])):
                 if any([self.cut(copy.instance, copy.first + at - cut.first) for at in self._inside(cut)]):
-                    for other in by_instance[copy.instance]:
-                        if other not in queued:
-                            queued.add(other)
-                            pending.append(other)
+                    affected = dict.fromkeys(link for link in by_instance[copy.instance] if link not in queued)
+                    queued.update(affected)
+                    pending += affected
 
     def _inside(self, extent: Extent) -> list[int]:
         cuts = self._cuts.get(extent.instance, [])

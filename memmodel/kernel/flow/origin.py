@@ -23,6 +23,10 @@ def unwritten(entry: PtxFunction, error: InputError) -> PtxInstruction | None:
     return at if at is not None and not lowered(at).reads <= written else None
 
 
+UNSTEADY = ("%clock", "%globaltimer", "%smid")
+"""Beginnings of special registers that differ from run to run."""
+
+
 def place_of(entry: PtxFunction, error: InputError) -> PtxInstruction | None:
     """The instruction whose value is not known."""
     body, span = entry.body or (), error.span
@@ -57,17 +61,13 @@ def origins(entry: PtxFunction, at: int) -> list[str]:
         seen.add(state)
         number, slot = state
         does = body[number]
-        if slot in does.writes:
-            if _is_source(does):
-                sources[does.instruction.at_line] = None
-            else:
-                for operand in does.instruction.operands:
-                    if isinstance(operand, Special) and operand.name.startswith(("%clock", "%globaltimer", "%smid")):
-                        sources[f"{operand.name} at line {does.instruction.line}"] = None
-                waiting += [(previous, other) for previous in before[number] for other in does.sources]
-            if does.instruction.guard is None:
-                continue
-        waiting += [(previous, slot) for previous in before[number]]
+        if slot in does.writes and _is_source(does):
+            sources[does.instruction.at_line] = None
+        elif slot in does.writes:
+            sources.update(dict.fromkeys(_unsteady(does.instruction)))
+            waiting += [(previous, other) for previous in before[number] for other in does.sources]
+        if slot not in does.writes or does.instruction.guard is not None:
+            waiting += [(previous, slot) for previous in before[number]]
     return sorted(sources, key=lambda text: int(text.rsplit(" ", 1)[1]))
 
 
@@ -89,6 +89,12 @@ def _is_source(does: LoweredInstruction) -> bool:
     """True if its result does not follow from its operands: lanes pass their operands on, parameters are known."""
     follows = does.computes or does.exchanges or does.window in (Window.PARAM, Window.ANY_PARAM)
     return not (follows or does.tests_phase)
+
+
+def _unsteady(instruction: PtxInstruction) -> list[str]:
+    """The special registers that an instruction reads and that differ from run to run, each with its line."""
+    names = (operand.name for operand in instruction.operands if isinstance(operand, Special))
+    return [f"{name} at line {instruction.line}" for name in names if name.startswith(UNSTEADY)]
 
 
 def _predecessors(entry: PtxFunction) -> list[list[int]]:

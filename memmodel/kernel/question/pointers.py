@@ -48,13 +48,11 @@ def pointers(entry: PtxFunction) -> frozenset[ParamPart]:
         if not carried.changed:
             break
     pointer_parts = {part for part in declared | converted if part.name in wide}
-    for does in body:
-        for use in uses_of(does):
-            if use.role in ADDRESSES:
-                for slot in use.slots:
-                    summed = {part for part in carried.parts.get(slot, ()) if part.name in wide}
-                    if not summed & pointer_parts:  # of a sum, the number that comes first is the address
-                        pointer_parts |= set(sorted(summed, key=lambda part: (_place(entry, part), part.offset))[:1])
+    addresses = (slot for does in body for use in uses_of(does) if use.role in ADDRESSES for slot in use.slots)
+    for slot in addresses:
+        summed = {part for part in carried.parts.get(slot, ()) if part.name in wide}
+        if not summed & pointer_parts:  # of a sum, the number that comes first is the address
+            pointer_parts |= set(sorted(summed, key=lambda part: (_place(entry, part), part.offset))[:1])
     return frozenset(pointer_parts)
 
 

@@ -86,10 +86,12 @@ def sweep(request: SweepRequest, *, jobs: int = 1, progress: Callable[[str, int]
                 outcome.stopped = outcome.stopped or result.late
                 for sizes, answer in result.answers.items():
                     outcome.answers |= dict.fromkeys(group[sizes], answer)
-                    smallest = outcome.counterexample
-                    if answer.word in FOUND and (not smallest or place[sizes] < place[smallest]):
-                        outcome.counterexample, outcome.verdict = sizes, None
-                        outcome.verdict = _verdict(request, entry, sizes)
+                found = [sizes for sizes, answer in result.answers.items() if answer.word in FOUND]
+                smallest = min(found, key=place.__getitem__, default=None)
+                known = outcome.counterexample
+                if smallest is not None and (not known or place[smallest] < place[known]):
+                    outcome.counterexample, outcome.verdict = smallest, None
+                    outcome.verdict = _verdict(request, entry, smallest)
                 if progress is not None and result.answers:
                     last = next(reversed(result.answers))
                     progress(" ".join(f"{name}={size}" for name, size in last), len(outcome.answers))

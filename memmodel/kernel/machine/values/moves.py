@@ -72,10 +72,9 @@ def followed(body: Sequence[PtxInstruction], stores: frozenset[int]) -> tuple[fr
             load = known.get(instruction.number)
             if load is not None and instruction.number not in moves:
                 moves[instruction.number] = load
-                for number, store in writers.items():
-                    if number not in moves and load.meets(store):
-                        moves[number] = store
-                        waiting += _stored_slots(store)
+                met = {number: store for number, store in writers.items() if number not in moves and load.meets(store)}
+                moves |= met
+                waiting += [slot for store in met.values() for slot in _stored_slots(store)]
             elif not lowered(instruction).loads:
                 operands = [
                     operand for operand in instruction.operands[1:] if not isinstance(operand, Mem | TensorOperand)
