@@ -229,19 +229,9 @@ def accesses_by_block(run: LaunchTrace, roles: Roles, classes: AccessClasses) ->
     for event in (event for thread in run.threads for event in thread.strong()):
         if event.block is not None:
             strong.setdefault(event.block, []).append(event)
-    judged = dict.fromkeys(access.block for access in run.single if side_of(access.label) is Side.WRITE)
-    judged |= dict.fromkeys(strong)
-    judged |= dict.fromkeys(access.block for access in run.lanes if side_of(access.label) is Side.WRITE)
-    # Where nothing is written there is no race, and still some reads are judged.
-    judged |= dict.fromkeys(block for block, _ in run.objects)
-    for access in run.single:
-        if access.block not in judged and counts_alone(classes, access.block, access.thread, access.label):
-            judged[access.block] = None
-    for row in run.lanes:
-        alone = row.block not in judged and may_count_alone(row.block)
-        if alone and any(counts_alone(classes, row.block, thread, row.label) for thread in row.threads):
-            judged[row.block] = None
-    by_block: dict[Block, tuple[list[WeakAccess], list[LaneAccesses]]] = {block: ([], []) for block in judged}
+    by_block: dict[Block, tuple[list[WeakAccess], list[LaneAccesses]]] = {
+        block: ([], []) for block in _judged_blocks(run, classes, strong)
+    }
     for access in run.single:
         if access.block in by_block:
             by_block[access.block][0].append(access)
@@ -269,6 +259,24 @@ def accesses_by_block(run: LaunchTrace, roles: Roles, classes: AccessClasses) ->
         for event in strong.get(block, ()):
             accesses.add_strong(event)
         yield block, accesses
+
+
+def _judged_blocks(run: LaunchTrace, classes: AccessClasses, strong: Iterable[Block]) -> Iterable[Block]:
+    """The blocks whose accesses are judged: those that are written or have strong accesses or objects, and those with
+    reads that count alone. Other reads race with nothing.
+    """
+    judged = dict.fromkeys(access.block for access in run.single if side_of(access.label) is Side.WRITE)
+    judged |= dict.fromkeys(strong)
+    judged |= dict.fromkeys(access.block for access in run.lanes if side_of(access.label) is Side.WRITE)
+    judged |= dict.fromkeys(block for block, _ in run.objects)
+    for access in run.single:
+        if access.block not in judged and counts_alone(classes, access.block, access.thread, access.label):
+            judged[access.block] = None
+    for row in run.lanes:
+        alone = row.block not in judged and may_count_alone(row.block)
+        if alone and any(counts_alone(classes, row.block, thread, row.label) for thread in row.threads):
+            judged[row.block] = None
+    return judged
 
 
 def _copies_of_two_lanes(
