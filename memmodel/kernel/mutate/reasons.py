@@ -15,6 +15,7 @@ from memmodel.base.labels import Access, Action, Mbarrier
 from memmodel.base.rows import Rows, bits, union
 from memmodel.kernel.check.so_far import JudgedRun
 from memmodel.kernel.mutate.mutations import Mutation
+from memmodel.kernel.order.fences import BASE
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.ptx.module.syntax import PtxInstruction
@@ -46,7 +47,7 @@ class LaunchOrder:
         """The order of a judged run; None if the run was not judged, or the model has no such order."""
         if judged is None or judged.judgement.flags is None:
             return None
-        causes = judged.judgement.flags.relation("base-causality")
+        causes = judged.judgement.flags.relation(BASE)
         return None if causes is None else cls(judged.run, judged.judgement.flags, causes)
 
     def pairs(self, *, proxies: bool) -> tuple[Pair, ...]:

@@ -28,6 +28,7 @@ from memmodel.base.labels import (
 )
 from memmodel.base.rows import Rows, bits, closure
 from memmodel.isa.lowered import lowered
+from memmodel.kernel.order.fences import BASE
 from memmodel.kernel.order.flags import Flags
 from memmodel.kernel.order.graph import STEP, Graph
 from memmodel.kernel.order.tensor_order import TensorOrder
@@ -122,7 +123,7 @@ class Ways:
     def _missing(self, rule: str, left: int, right: int) -> Missing | None:
         if left == right:
             return None
-        base = self._rows("base-causality")
+        base = self._rows(BASE)
         first, second, way = self._directed(left, right, base)
         labels = self.points[first].label, self.points[second].label
         if rule == "tensor-memory-hazard":
@@ -309,7 +310,7 @@ class Ways:
         return Missing(MissingOrder.SYNCHRONIZATION, apart, first, second, way)
 
     def _proxies(self, first: int, second: int, way: tuple[int, ...]) -> Missing:
-        base = self._rows("base-causality")
+        base = self._rows(BASE)
         fences = [n for n, point in enumerate(self.points) if isinstance(point.label, ProxyFence)]
         between = [n for n in fences if base[first] >> n & 1 and base[n] >> second & 1]
         threads = {self.points[first].thread, self.points[second].thread}
@@ -331,7 +332,7 @@ class Ways:
 
     def _weak_link(self, first: int, second: int, way: tuple[int, ...]) -> Missing:
         """The first step of the way between threads that synchronizes nothing."""
-        causes = self._rows("base-causality")
+        causes = self._rows(BASE)
         chain = (first, *way, second)
         for place, (at, after) in enumerate(pairwise(chain)):
             left, right = self.points[at], self.points[after]
