@@ -117,6 +117,8 @@ class Sentences:
                 return self._space(change, prior)
             case Reason.NOT_WAITED:
                 late, repair = self.waits.short(change)
+                if self._in_dependent_grid(change):
+                    late, repair = ", and its grid does not wait for the one before", self._meeting(change)
                 repair = repair or f"a wait for its end before {self._line(change.other)}"
                 return f"{prior} may not be over at {after}{late}", repair
             case Reason.TCGEN05_WAIT:

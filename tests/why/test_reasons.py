@@ -430,3 +430,20 @@ W:  mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;
     reasons = [{obstacle.reason for obstacle in story.obstacles} for story in stories]
     assert len(reasons) == 3 and all(Reason.NO_SYNCHRONIZATION in each for each in reasons)
     assert not any(Reason.NOT_WAITED in each for each in reasons)
+
+
+def test_a_copy_of_the_grid_before_is_waited_for_by_the_grid() -> None:
+    story = api.explain("""PTX grids
+.global .align 16 .u32 w[4] = {1};
+.shared .align 16 .u32 s[4];
+.shared .align 8 .b64 bar = mbarrier(1);
+thread A @ cta 0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [w], 16, [bar];
+W:  mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;
+    @!%p bra W;
+}
+thread B @ cta 0, grid 1 { st.global.u32 [w], 2; }
+exists (s@A == 2)
+""").stories[0]
+    assert [obstacle.repair for obstacle in story.obstacles] == ["griddepcontrol.wait before k (B, line 11)"]

@@ -256,11 +256,11 @@ def _meetings(run: RunJudge, first: PtxInstruction, second: PtxInstruction) -> I
 
 def _around(run: RunJudge, access: PtxInstruction) -> list[tuple[PtxInstruction, PtxInstruction]]:
     """The branches that lead around an access, each with the instruction where they lead to."""
-    guarded = ((branch, branch.operands[0]) for branch in run.body[: access.number] if branch.guard is not None)
+    guarded = (it for it in run.body[: access.number] if it.words[0] == "bra" and it.guard is not None)
     return [
         (branch, run.body[target.at])
-        for branch, target in guarded
-        if branch.words[0] == "bra" and isinstance(target, JumpTarget) and access.number < target.at < len(run.body)
+        for branch in guarded
+        if isinstance(target := branch.operands[0], JumpTarget) and access.number < target.at < len(run.body)
     ]
 
 

@@ -167,6 +167,14 @@ def test_the_lanes_meet_before_one_arrives_for_all(tmp_path: Path) -> None:
     assert [edit.what for edit in repair.edits] == ["bar.warp.sync 0xffffffff after ld.shared.u32"]
 
 
+def test_a_guarded_exit_is_no_branch_around_an_access(tmp_path: Path) -> None:
+    path = tmp_path / "k.ptx"
+    body = "setp.ge.u32 %p0, %r0, 32;\n@%p0 exit;\nxor.b32 %r4, %r1, 4;\nadd.u32 %r5, %r2, %r4;\n"
+    path.write_text(kernel_text(f"{body}st.shared.u32 [%r3], %r0;\nld.shared.u32 %r6, [%r5];\nret;\n"))
+    repairs = fix_kernel(path, launch(64), seconds=PATIENCE, most=1).repairs
+    assert repairs and "bar.warp.sync 0xffffffff" in repairs[0].edits[0].what
+
+
 @pytest.mark.parametrize(
     ("wraps", "wanted"),
     [
