@@ -226,8 +226,7 @@ class PropertyCheck:
         tables: list[dict[Any, int]] = [{**judgements.allowed[0]}]
         if not keep:
             tables.append({**judgements.raised[0]})
-        worlds: dict[tuple[int, ...], int] = {}
-        flags: dict[str, int] = {}
+        bad_worlds: dict[Any, int] = {}
         for dimension, old, new in relaxations(ready):
             with_old = ready.grid.worlds_with(dimension, old)
             if keep and ready.spots[dimension].use is not None:
@@ -239,10 +238,9 @@ class PropertyCheck:
                     bad = with_old & weak & ~allowed & ~raced & ~race if keep else with_old & allowed & ~weak
                     bad &= ready.worlds
                     if bad:
-                        if isinstance(key, tuple):
-                            worlds[key] = worlds.get(key, 0) | bad
-                        else:
-                            flags[key] = flags.get(key, 0) | bad
+                        bad_worlds[key] = bad_worlds.get(key, 0) | bad
+        worlds = {key: bad for key, bad in bad_worlds.items() if isinstance(key, tuple)}
+        flags = {key: bad for key, bad in bad_worlds.items() if isinstance(key, str)}
         if worlds or not flags:
             yield from self._first(ready, worlds, self.prop.compare)
         else:

@@ -210,11 +210,13 @@ class Frame:
                 if source is None or not forms:
                     continue
                 worlds = sum(self.family.grid.worlds_with(spot.dimension, form_number) for form_number in forms)
-                for a in self.reads:
-                    if self._spots[a] is body[source] and self.fixed.events[a].point.thread == thread:
-                        for b in range(self.count):
-                            if self._spots[b] is spot and b not in self.reads:
-                                relation[a][b] = relation[a].get(b, 0) | worlds
+                of_load = (event for event in self.reads if self._spots[event] is body[source])
+                loads = [event for event in of_load if self.fixed.events[event].point.thread == thread]
+                stores = [
+                    event for event in range(self.count) if self._spots[event] is spot and event not in self.reads
+                ]
+                for a, b in product(loads, stores):
+                    relation[a][b] = relation[a].get(b, 0) | worlds
 
     # ---- choices -----------------------------------------------------------------------------------------------
 
