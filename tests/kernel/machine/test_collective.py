@@ -240,6 +240,22 @@ def test_lanes_execute_it_in_one_round(together: str, lanes: str, apart: bool) -
     assert any("in different rounds of the loop" in text for text in texts) is apart, texts
 
 
+def test_a_round_of_a_loop_begins_from_two_places() -> None:
+    """Half of the lanes go on earlier (`continue` behind the barrier): all are in one round."""
+    two_ends = """mov.u32 %r20, 0;
+setp.lt.u32 %p2, %r0, 16;
+L: bar.sync 0;
+add.u32 %r20, %r20, 1;
+setp.ge.u32 %p4, %r20, 3;
+@%p4 bra END;
+@%p2 bra L;
+add.u32 %r21, %r20, 1;
+bra L;
+END:
+"""
+    assert not found(two_ends, 32)
+
+
 @pytest.mark.parametrize(
     "body",
     [
