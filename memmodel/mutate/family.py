@@ -100,7 +100,9 @@ class EditFamily:
         return DefinitionGraph(self.graph, tuple(self._defined))
 
     def _of_group(self, number: int) -> frozenset[int]:
-        """What a definition refers to; of a `let rec`, what any member of the group does."""
+        """The definitions that a definition refers to; of a `let rec`, those outside the group that any member refers
+        to.
+        """
         group = self.model.definitions[number].group
         if group is None:
             return frozenset(self._needs[number])

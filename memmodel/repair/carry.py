@@ -192,7 +192,9 @@ class Carry:
 
 
 def _raised(less: Delta | None, more: Delta | None) -> Delta | None:
-    """What is left to change where the lesser of two changes of one instruction is made."""
+    """The change that is left to make after the lesser of two changes of one instruction was made; None if that cannot
+    be told.
+    """
     if less is None or more is None or less.inserted or more.inserted:
         return None
     changed, wanted = dict(less.labels), dict(more.labels)
@@ -202,7 +204,7 @@ def _raised(less: Delta | None, more: Delta | None) -> Delta | None:
 
 
 def _key(edit: Edit) -> object:
-    """What an edit has in common with others that put the same line into the same thread."""
+    """The key of an edit, equal for edits that put the same line into the same thread."""
     thread, _, name = edit.group[:3]
     return (thread, name) if edit.adds == 1 and not edit.more else edit
 
@@ -221,7 +223,7 @@ def _added(edit: Edit, thread: int, index: int) -> int:
 
 
 def _shifted(at: tuple[int, int], edit: Edit, applied: Sequence[Edit]) -> tuple[int, int]:
-    """The same for what an edit puts into a gap: after the lines there whose turn comes before it."""
+    """The place of a line that an edit puts into a gap: after the applied lines there that come before it."""
     thread, index = at
     parts = (part for change in applied for part in (change, *change.more))
     ahead = (part for part in parts if not (edit.adds > 0 and part.group[:2] == at and part.rank > edit.rank))

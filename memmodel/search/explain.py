@@ -71,7 +71,7 @@ def bound_plot(searches: Mapping[str, Mapping[int, float]]) -> str:
 
 
 def _stair(name: str, points: list[tuple[float, float]], low: float, number: int) -> list[str]:
-    """One search: it stands at a size from the time when that is done."""
+    """The curve of one search: it rises to a size when all programs of the size are done."""
     if not points:
         return []
     colour, path = _COLOURS[number % len(_COLOURS)], f"M{points[0][0]:.1f},{low:.1f}"

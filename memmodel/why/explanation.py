@@ -95,7 +95,7 @@ def why_never(
 
 
 def note(answer: Answer, *, explained: bool) -> str:
-    """What is left where there is neither a story nor a contradiction."""
+    """The sentence for an answer that has neither a story nor a contradiction."""
     if answer.observation is Observation.NEVER and answer.axioms and not explained:
         return f"forbidden by {' and '.join(answer.axioms)}; no execution was found that shows how"
     if answer.reason:

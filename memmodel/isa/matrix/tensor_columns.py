@@ -153,7 +153,7 @@ def more_than_before(call: Call, columns: Expr) -> tuple[Op, ...]:
 
 
 def _other_numbers(call: Call, address: Expr, columns: Expr) -> Iterator[Op]:
-    """What finds at run time that an allocation has another number of columns."""
+    """Steps that find that an allocation has another number of columns, where that is known only in an execution."""
     for thread, instruction, variable in allocations(call):
         mine = Apply("eq", (address, AddressOf(variable.name)), U32)
         if thread is call.context.thread:

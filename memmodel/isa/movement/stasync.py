@@ -106,7 +106,7 @@ def _issue(call: Call, parts: list[Part], count: int) -> tuple[Op, ...]:
 
 
 def _conditions(call: Call, barrier: Expr) -> Iterator[UndefinedIf]:
-    """What the pages ask of the CTAs, as far as it depends on the execution or the placement."""
+    """Steps that check what the PTX ISA asks of the CTAs, as far as it depends on the execution or the placement."""
     if call.word("op") is None and call.cluster_size == 1:
         yield UndefinedIf("st.async in a cluster of one CTA", Const(1))
     target = call.location(call.operands[0])

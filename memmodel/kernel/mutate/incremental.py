@@ -159,7 +159,9 @@ def _hangs(work: MutantWork, same: SameRun, change: Mutation) -> list[FindingKey
 def _shown_of_order(
     work: MutantWork, same: SameRun, numbers: Sequence[int]
 ) -> dict[int, list[KernelFinding] | None]:  # fmt: skip
-    """What the run shows of changes that keep others: nothing of those of one opcode, if it shows nothing with all."""
+    """The findings that the run shows with each change that keeps others. If it shows nothing with all changes of one
+    opcode, it shows nothing with any of them.
+    """
     shown: dict[int, list[KernelFinding] | None] = {}
     for members in _alike(work, [number for number in numbers if same.keeps_others(work.changes[number])]):
         work.check_time()

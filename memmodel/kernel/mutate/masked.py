@@ -42,7 +42,7 @@ class KnownFindings:
         self.same_run = _same_run(kernel, model)
 
     def masked(self, changes: Sequence[Mutation], mutant: JudgedKernel | None = None) -> Masked:
-        """What is wrong with a kernel with these changes in which nothing new is found by rules and lines."""
+        """What the known findings may mask in a kernel with these changes, in which no rule and line is new."""
         if not self._verdict.serious:
             return Masked()
         found = self.same_run.new_findings(*changes) if self.same_run is not None else None
@@ -51,7 +51,7 @@ class KnownFindings:
         return self.compared([change.instruction for change in changes], mutant)
 
     def compared(self, instructions: Sequence[PtxInstruction], mutant: JudgedKernel | None) -> Masked:
-        """What is wrong with a kernel in which these instructions are others, by what it does itself."""
+        """What the known findings may mask in a kernel with other instructions in these places, from its own run."""
         if not self._verdict.serious:
             return Masked()
         if self.same_run is not None and mutant is not None and mutant.representative is not None:

@@ -57,7 +57,7 @@ class TextChange:
 
     @property
     def becomes(self) -> str:
-        """What stands there then; nothing if it is taken away."""
+        """The new text of the instruction; empty if it is removed."""
         return "" if self.removal is not None else " ".join(self.text.split())
 
 
@@ -72,7 +72,7 @@ class RewrittenKernel:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What was typed. `source`: all of it, for errors."""
+    """One change as it was typed. `source`: all that was typed, for errors."""
 
     source: Source
     file: str

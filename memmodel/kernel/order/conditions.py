@@ -227,7 +227,7 @@ class _Life:
         return any(order.base[event] & past for event in earlier)
 
     def _before_test(self, test: int) -> int:
-        """What the thread of a test did before it."""
+        """The events of a test's thread before the test."""
         if test not in self._past:
             events = self.graph.run.threads[self.graph.origins[test].thread].events[: self.graph.events[test].order]
             self._past[test] = sum(1 << self.graph.number[id(event)] for event in events)

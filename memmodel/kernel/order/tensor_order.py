@@ -58,7 +58,7 @@ class TensorOrder:
         return self._not_after(fenced, before)
 
     def _after_commit(self, ends: Sequence[int], before: int, first: str) -> str | None:
-        """The same where a tcgen05.commit tells of the end of the first access."""
+        """What is missing if a tcgen05.commit has to signal the end of the first access; None if nothing is."""
         if not ends:
             return f"no tcgen05.commit tracks {first}"
         leads = [end for end in ends if self._execution[end] & before]

@@ -46,7 +46,7 @@ def sarif(verdicts: Iterable[KernelVerdict], *, by_source: bool = False) -> dict
 
 
 def _part(verdict: KernelVerdict) -> list[str]:
-    """What a clean verdict on a part of the launch leaves open."""
+    """The open question of a clean verdict on a part of the launch; none for other verdicts."""
     return [f"clean for {ctas(verdict)} only"] if verdict.word == "partial" else []
 
 

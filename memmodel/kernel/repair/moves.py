@@ -40,7 +40,9 @@ class MovedInstruction:
 
 
 def moves(finding: KernelFinding, entry: PtxFunction) -> Iterator[MovedInstruction]:
-    """What may be moved over one of the two accesses; an arrival by many lanes to the copy of one."""
+    """Moves of synchronizing instructions over one of the two accesses, and of an arrival by many lanes to the copy of
+    one lane.
+    """
     if finding.rule in COUNTED and len(finding.sides) < 2:
         yield from _to_its_copy(entry)
     if finding.reason not in REASONS or len(finding.sides) < 2:

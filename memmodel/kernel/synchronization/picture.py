@@ -54,7 +54,7 @@ def picture(pipeline: Pipeline, *, anchors: frozenset[int] = frozenset()) -> str
 
 
 def _missing(pipeline: Pipeline, anchors: frozenset[int]) -> str:
-    """What is dashed, in words."""
+    """The missing hand-overs, which are dashed in the picture, as sentences."""
     sentences = []
     for over in pipeline.hand_overs:
         for take in over.takes if over.missing else ():

@@ -123,7 +123,7 @@ def what_if(
 
 
 def _masked(changes: Sequence[TextChange], known: KnownFindings, entry: PtxFunction, mutant: JudgedKernel) -> Masked:
-    """What the findings of a kernel hide of changes."""
+    """What the findings of a kernel may mask of what changes do."""
     instructions = [change.instruction for change in changes]
     removals = [change.removal or weakened(change.instruction, entry, mutant.entry) for change in changes]
     mutations = [mutation for mutation in removals if mutation is not None]

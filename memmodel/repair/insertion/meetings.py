@@ -171,7 +171,7 @@ def _place(lowered: LoweredTest, event: ShownEvent) -> tuple[int, int] | None:
 
 
 def _barrier(lowered: LoweredTest, first: int, second: int, number: int = 0) -> tuple[str, float] | None:
-    """What the two threads may meet at, and its price for each. `number`: of those barriers that are not in use."""
+    """The barrier at which two threads may meet, and its price for each. `number`: which of the unused barriers."""
     places = [thread.place for thread in lowered.test.threads]
     start, end = places[first], places[second]
     if start.cta_id == end.cta_id:

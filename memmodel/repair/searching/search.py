@@ -324,7 +324,7 @@ class RepairSearch(Trials):
         return sorted(heard, key=lambda edits: any(map(self.risky, edits)))
 
     def _earlier(self, edits: frozenset[Edit], offered: list[Edit]) -> list[frozenset[Edit]]:
-        """The same with a wait further up in its thread."""
+        """The sets in which one wait stands further up in its thread."""
         sets: list[frozenset[Edit]] = []
         for edit in edits:
             thread, index, name = edit.group[:3]
@@ -361,7 +361,9 @@ class RepairSearch(Trials):
     def _step(
         self, applied: Changes, numbers: list[Edit], now: AnswersOfTest
     ) -> tuple[Changes, AnswersOfTest | None] | None:
-        """One more number that ends the hang, or with which the test gets furthest; None if it gets no further."""
+        """Change one more number: the one that ends the hang, or else the one with which the test gets furthest. None
+        if none gets it further.
+        """
         best: tuple[Changes, AnswersOfTest] | None = None
         far = progress(now)
         stuck = [counterexample for counterexample in self.counterexamples(now) if counterexample.flag == HANG]

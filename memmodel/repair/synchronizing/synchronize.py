@@ -168,7 +168,9 @@ class _Synchronizing:
 
     @staticmethod
     def _known(trials: RepairSearch, offered: list[Edit], seconds: float) -> Changes | None:
-        """What explanations lead to, as `fix` would: it is right, and seldom the cheapest."""
+        """The changes that explanations lead to, as in `fix`: they are right, and seldom the cheapest. None if there
+        are none.
+        """
         until, trials.until = trials.until, min(trials.until, monotonic() + seconds * FIRST_PART)
         try:
             return trials.guided(offered, []) or None

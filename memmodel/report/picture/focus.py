@@ -146,7 +146,7 @@ def _drawable(story: Story | None) -> bool:
 
 
 def _before(witness: Witness, ends: Collection[int]) -> set[int]:
-    """What the threads did just before these events."""
+    """The last events of the threads before these events."""
     issuer = {second: first for first, second in witness.edges.get("iss", ())}
     before: set[int] = set()
     for end in ends:

@@ -259,7 +259,7 @@ def _edge(name: str, emphasis: Emphasis, content: str) -> str:
 
 
 def _under(path: str) -> str:
-    """What marks a line as part of the story."""
+    """A broad pale line under a line that is part of the story."""
     style = 'stroke-opacity="0.17" stroke-width="9" stroke-linecap="round" fill="none"'
     return f'<path d="{path}" stroke="{MARKED}" {style}/>'
 

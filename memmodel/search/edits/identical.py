@@ -226,7 +226,7 @@ def _both(left: Form, right: Form) -> Form:
 
 
 def _met(chain: Chain) -> frozenset[Form]:
-    """What a chain is the intersection of."""
+    """The forms whose intersection a chain is; the chain itself if it is no intersection."""
     if len(chain) == 1 and chain[0][0] == "&":
         parts = chain[0][1]
         assert isinstance(parts, frozenset)

@@ -195,7 +195,9 @@ class Differences:
         return self.algebra.is_empty(bounds.value(node))
 
     def _apart_at_most(self, node: int, other: int) -> Value:
-        """What one of two nodes may have and the other need not; of a relation, all that either may have."""
+        """An upper bound of the difference of two nodes: what one may have and the other need not have; for open nodes,
+        all that either may have.
+        """
         if self.nodes[node].open or self.nodes[other].open:
             return self._either(node, other)
         mine, theirs, algebra = self.mine, self.theirs, self.algebra
@@ -206,7 +208,9 @@ class Differences:
         return self.algebra.union(self.mine.value(node), self.theirs.value(other))
 
     def _parts(self, node: int, other: int, either: Value) -> Value:
-        """What follows from the operands of two nodes."""
+        """An upper bound of the difference of two nodes, narrowed by what differs in their operands. `either`: the
+        bound so far.
+        """
         mine, theirs, algebra = self.nodes[node], self.nodes[other], self.algebra
         either = self._absorbed(self.mine, mine, other, either)
         either = self._absorbed(self.theirs, theirs, node, either)
@@ -236,7 +240,7 @@ class Differences:
         return None
 
     def _operands(self, op: str, mine: Node, theirs: Node, either: Value) -> Value:
-        """What follows from the operands of two nodes with the same operator."""
+        """An upper bound of the difference of two nodes with one operator, from what differs in their operands."""
         first, second, algebra = mine.operands, theirs.operands, self.algebra
         if op == "member":
             agree = mine.place == theirs.place and self._recursions_agree(first[0], second[0])
@@ -293,7 +297,7 @@ class Differences:
         return algebra.intersection(either, apart)
 
     def _both(self, op: str, mine: Sequence[int], theirs: Sequence[int]) -> Value:
-        """What two expressions with the same operator may not share."""
+        """An upper bound of the difference of two expressions with one binary operator."""
         algebra = self.algebra
         first, second = self.differs(mine[0], theirs[0]), self.differs(mine[1], theirs[1])
         if op == "|":

@@ -215,7 +215,7 @@ class _WrongPlaces:
         return bool(self.po[a] >> b & 1)
 
     def passed_on_early(self) -> Iterator[Misplaced]:
-        """What a third thread tells the second one with before it has seen the first one."""
+        """The hand-overs of a third thread to the second that come before the third has seen the first."""
         for sees in self.links:
             if self.flow.thread(sees.first) != self.ends[0] or not self._precedes(self.first, sees.first):
                 continue
