@@ -6,7 +6,7 @@ elsewhere: on the wrong side of the synchronization, or in another CTA than the 
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 from memmodel.answer import ShownEvent, Witness
 from memmodel.base.labels import Access, Covers, Family, Fence, Mbarrier, ProxyFence, Signal
@@ -64,6 +64,10 @@ class Sentences:
             return self._semantics(change)
         if reason is Reason.SCOPES:
             return self._scopes(change)
+        if reason is Reason.NOT_SEEN and change.other is not None:
+            lost = self._lost_update(change.other)
+            if lost is not None:
+                return lost
         if reason is Reason.NO_SYNCHRONIZATION and change.other is not None:
             separation = apart(self.execution, self.flow, change.at, change.other)
             if separation is not None:
@@ -177,6 +181,24 @@ class Sentences:
         else:
             repair = f"a loop that repeats {self._line(change.other)} until it has, or {branch}"
         return f"{after} has not seen {prior}{self._not_waiting(change.other)}", repair
+
+    def _lost_update(self, seeing: int) -> Obstacle | None:
+        """The update of the place of a read that is lost there, as of a lock that is tested and taken in two steps."""
+        events, co, rf = self.execution.events, self.execution.relation("co"), self.execution.relation("rf")
+        cell = events[seeing].point.cell
+        labels = ((n, event.label) for n, event in enumerate(events) if event.point.cell == cell)
+        strong = [n for n, label in labels if isinstance(label, Access) and label.sem is not Sem.WEAK]
+        read_of = {read: write for write, row in enumerate(rf) for read in bits(row) if read in strong}
+        for read, lost in product(read_of, strong):
+            if self.po[read] >> lost & 1 and self.execution.set("W") >> lost & 1:
+                between = (n for n in bits(co[read_of[read]]) if co[n] >> lost & 1)
+                write = next((n for n in between if self.flow.thread(n) != self.flow.thread(read)), None)
+                if write is not None:
+                    parts = " and ".join(map(self._line, (read, lost)))
+                    text = f"{self.ref(write)} comes between {parts}, which read and write one place"
+                    places = self._places(write, read, lost)
+                    return Obstacle(Reason.NO_SYNCHRONIZATION, text, f"an atomic operation in place of {parts}", places)
+        return None
 
     def _updated_between(self, change: Change) -> tuple[str, str] | None:
         """The strong read and the later write of a thread between which another one writes: its update is lost."""

@@ -447,3 +447,26 @@ thread B @ cta 0, grid 1 { st.global.u32 [w], 2; }
 exists (s@A == 2)
 """).stories[0]
     assert [obstacle.repair for obstacle in story.obstacles] == ["griddepcontrol.wait before k (B, line 11)"]
+
+
+def test_a_lock_that_is_taken_in_two_steps_is_named() -> None:
+    body = """S:  ld.acquire.cta.shared.u32 %t, [l];
+    setp.ne.u32 %p, %t, 0;
+    @%p bra S;
+    st.relaxed.cta.shared.u32 [l], 1;
+    st.shared.u32 [c], {};
+    st.release.cta.shared.u32 [l], 0;"""
+    threads = "\n".join(f"thread {name} @ cta 0 {{\n{body.format(n)}\n}}" for n, name in enumerate("AB", 1))
+    story = api.explain(f"PTX lock\n.shared .u32 l;\n.shared .u32 c;\n{threads}\n~exists race\n").stories[0]
+    assert [obstacle.repair[:29] for obstacle in story.obstacles] == ["an atomic operation in place "]
+
+
+def test_two_threads_that_met_before_lack_another_barrier() -> None:
+    """The next barrier comes after both accesses; it is no barrier that others complete."""
+    texts = explained("""PTX rounds
+.shared .u32 s;
+thread A @ cta 0 { st.shared.u32 [s], 1; bar.sync 0; st.shared.u32 [s], 2; bar.sync 0; }
+thread B @ cta 0 { bar.sync 0; ld.shared.u32 %r, [s]; bar.sync 0; }
+exists (B:r == 2)
+""")
+    assert len(texts) == 1 and texts[0].startswith("nothing orders")

@@ -185,13 +185,17 @@ def arrives_only(execution: Execution, first: int, second: int) -> int | None:
 
 def two_generations(execution: Execution, first: int, second: int) -> tuple[int, int] | None:
     """An arrival after the first access and a wait before the second one at one barrier of the CTA, of generations that
-    other threads complete; None where two threads meet."""
+    other threads complete; None where two threads meet, or have met in the generation of that wait."""
     po, meets = execution.relation("po"), execution.relation("syncbar")
     records = {n: record for n in range(len(po)) if (record := _at_barrier(execution, n)) is not None}
     arrivals = [(n, it.barrier) for n, it in records.items() if po[first] >> n & 1 and it.half is Half.ARRIVE]
     waits = [(n, it.barrier) for n, it in records.items() if po[n] >> second & 1 and it.half is Half.WAIT]
     same = [(a, b) for a, barrier in arrivals for b, other in waits if barrier == other]
-    return same[0] if len(same) == 1 and not meets[same[0][0]] >> same[0][1] & 1 else None
+    if len(same) != 1:
+        return None
+    arrival, wait = same[0]
+    mine = (n for n in records if po[n] >> arrival & 1 or n == arrival)
+    return None if any(meets[n] >> wait & 1 for n in mine) else same[0]
 
 
 def _at_barrier(execution: Execution, number: int) -> BarrierRecord | None:
