@@ -201,7 +201,8 @@ class Sentences:
         return None
 
     def _updated_between(self, change: Change) -> tuple[str, str] | None:
-        """The strong read and the later write of a thread between which another one writes: its update is lost."""
+        """The read and the later write of a thread between which another one writes: its update is lost. They are
+        strong, or what is written depends on what was read."""
         events, write, read = self.execution.events, change.at, change.other
         if read is None or not (self.execution.set("W") >> write & 1 and self.execution.set("R") >> read & 1):
             return None
@@ -209,7 +210,9 @@ class Sentences:
         lost = next((n for n in later if events[n].point.cell == events[read].point.cell), None)
         labels = [] if lost is None else [events[n].label for n in (write, read, lost)]
         strong = bool(labels) and all(isinstance(label, Access) and label.sem is not Sem.WEAK for label in labels)
-        return (self._line(read), self._line(lost)) if strong else None
+        if lost is None or not (strong or self.execution.relation("data")[read] >> lost & 1):
+            return None
+        return self._line(read), self._line(lost)
 
     def _beside(self, change: Change) -> tuple[str, str] | None:
         """The sentence where synchronization stands in the wrong place."""

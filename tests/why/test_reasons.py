@@ -470,3 +470,9 @@ thread B @ cta 0 { bar.sync 0; ld.shared.u32 %r, [s]; bar.sync 0; }
 exists (B:r == 2)
 """)
     assert len(texts) == 1 and texts[0].startswith("nothing orders")
+
+
+def test_a_weak_update_is_one_if_what_is_stored_depends_on_what_was_loaded() -> None:
+    body = "ld.global.u32 %r, [x]; add.u32 %r, %r, 1; st.global.u32 [x], %r;"
+    threads = "".join(f"thread {name} @ cta {n} {{ {body} }}\n" for n, name in enumerate("AB"))
+    assert "comes between" in explained(f"PTX sum\n.global .u32 x;\n{threads}exists (x == 1)\n")[0]
