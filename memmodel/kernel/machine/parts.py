@@ -286,8 +286,8 @@ class Warp:
     words of the instruction, the lanes that wait for others of the mask. `arrived`, `waited`: by lane, the generation
     of the cluster barrier at which it arrived last, and for which it waited last. `tracks`: the asynchronous
     instructions that commits, waits and signals find by a name. `passed_over`: the instructions that lanes execute
-    together and that only some of those that came to them do, by their guards. `rounds`: by the branch that ends a
-    loop, how many rounds each lane has begun apart from others since all lanes executed something together."""
+    together and that only some of those that came to them do, by their guards. `rounds`: by a branch back and its
+    target, how often each lane took it apart from others since all lanes executed something together."""
 
     cta: Cta
     number: int
@@ -313,7 +313,7 @@ class Warp:
     names: dict[int, list[int | None]] = field(default_factory=dict)
     exited: list[GoneLanes] = field(default_factory=list)
     passed_over: set[int] = field(default_factory=set)
-    rounds: dict[int, list[int]] = field(default_factory=dict)
+    rounds: dict[tuple[int, int], list[int]] = field(default_factory=dict)
 
     def own(self, slot: int) -> Row:
         """The row of a register, to change single lanes of it."""

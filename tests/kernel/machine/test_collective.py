@@ -256,6 +256,22 @@ END:
     assert not found(two_ends, 32)
 
 
+IN_A_FUNCTION = ".func f() { bar.sync 0; ret; }\n"
+
+
+@pytest.mark.parametrize("form", ["entered at its test", "out of line", "in a function"])
+def test_loops_of_other_forms(form: str) -> None:
+    body = "setp.ne.u32 %p4, %r0, %r0;\n" + ROUNDS.format(lanes="%p2", together="bar.sync 0;", left_out=0, rounds=3)
+    if form == "entered at its test":
+        body = body.replace("L: ", "bra TEST;\nL: ").replace("setp.lt.u32 %p4", "TEST: setp.lt.u32 %p4")
+    elif form == "out of line":
+        body = body.replace("AT: bar.sync 0;\n", "bra AT;\n") + "bra OVER;\nAT: bar.sync 0;\nbra NEXT;\nOVER:\n"
+    else:
+        body = body.replace("bar.sync 0;", "call.uni f;")
+    texts = [one.message for one in verdict_of(body, 32, before=IN_A_FUNCTION).findings]
+    assert any("in different rounds of the loop" in text for text in texts), texts
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -265,6 +281,13 @@ END:
         # One side of a branch does more in each round, and waits for the other.
         "mov.u32 %r20, 0;\nL: setp.lt.u32 %p2, %r0, 7;\n@%p2 bra N;\nst.shared.u32 [%r3], 1;\nN: bar.sync 0;\n"
         "add.u32 %r20, %r20, 1;\nsetp.lt.u32 %p3, %r20, 3;\n@%p3 bra L;",
+        # Lanes go round an inner loop a different number of times, and come to its barrier when they are there again.
+        "mov.u32 %r20, 0;\nL: mov.u32 %r21, 0;\nI: setp.lt.u32 %p4, %r20, 2;\n@%p4 bra N;\nbar.sync 0;\n"
+        "N: add.u32 %r21, %r21, 1;\nselp.u32 %r22, %r0, 2, %p4;\nsetp.lt.u32 %p2, %r21, %r22;\n@%p2 bra I;\n"
+        "add.u32 %r20, %r20, 1;\nsetp.lt.u32 %p3, %r20, 3;\n@%p3 bra L;",
+        # What some lanes do in each round stands behind the loop.
+        "mov.u32 %r20, 0;\nL: setp.lt.u32 %p2, %r0, 7;\n@%p2 bra OUT;\nN: bar.sync 0;\nadd.u32 %r20, %r20, 1;\n"
+        "setp.lt.u32 %p3, %r20, 3;\n@%p3 bra L;\nbra E;\nOUT: st.shared.u32 [%r3], 1;\nbra N;\nE:",
         # The loop is left in different rounds before the barrier is met.
         "mov.u32 %r20, 0;\nL: setp.lt.u32 %p4, %r20, 40;\n@%p4 bra N;\nbar.sync 0;\nN: add.u32 %r20, %r20, 1;\n"
         "setp.lt.u32 %p3, %r20, %r0;\n@%p3 bra L;\nbar.sync 0;",

@@ -46,7 +46,7 @@ class Stepping:
         self.follower = follower
         self._most, self._holding = most, set(holding)
         self._held = set(machine.schedule.held)
-        self._rounds = RoundsApart(code)
+        self._rounds = RoundsApart(entry)
         self._time_outs = TimeOuts(entry, machine.run.assumed)
         self._detours: dict[int, Detour | None] = {}
         self._without_return = [range(each.start, each.end) for each in entry.callees.values() if not each.returns]
@@ -177,7 +177,7 @@ class Stepping:
         if ready and code.blocking is not None and code.blocking(self.machine, warp, lanes, group):
             if collective is not None:
                 collective.executed(self.machine, warp, lanes)
-                self._rounds.met(self.machine, warp, lanes, group.at)
+                self._rounds.met(self.machine, warp, lanes, group)
             if code.touched:
                 self._check_registers(warp, code)
             return True
@@ -266,8 +266,8 @@ class Stepping:
         before = group.at
         for target, some in targets.items():
             self.follower.jumped(warp, some, code, target)
-            if target <= before and before in self._rounds.branches:
-                self._rounds.jumped(warp, some, before)
+            if target <= before:
+                self._rounds.jumped(warp, some, before, target)
         stay = [lane for lane in group.lanes if lane not in lanes] if len(lanes) < len(group.lanes) else []
         (first, members), *others = targets.items()
         others += [(before + 1, stay)] if stay else []
