@@ -222,7 +222,7 @@ class KernelMender:
         self._ignore(verdict)
         if any(finding.key not in known for finding in verdict.serious) or verdict.spent:
             return None
-        if verdict.equal_stores - old.equal_stores:  # an update that is still lost, if by a store of the same
+        if _equal_stores(verdict) - _equal_stores(old):  # an update that is still lost, if by a store of the same
             return None
         opened = any(reason not in old.open for reason in verdict.open)
         return None if opened or diverged(kernel, edits) else kernel
@@ -283,6 +283,12 @@ def fix_kernel(
     if repairs.signal is not None and not kept:
         raise repairs.signal
     return repairs
+
+
+def _equal_stores(verdict: KernelVerdict) -> set[int]:
+    """The lines of stores that race with others and store the same. Edits keep lines, and not the numbers of
+    instructions."""
+    return {side.instruction.line for finding in verdict.findings if finding.harmless for side in finding.sides}
 
 
 def _same_but_wider(new: PtxEdits, old: PtxEdits) -> bool:

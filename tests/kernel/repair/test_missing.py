@@ -142,6 +142,15 @@ def test_an_update_that_is_lost_becomes_an_atomic(tmp_path: Path) -> None:
     assert [repair.edits[0].text for repair in repairs] == ["atom.relaxed.cta.shared.add.u32 %r6, [%r5], 1"]
 
 
+def test_equal_stores_that_were_there_before_refuse_no_repair(tmp_path: Path) -> None:
+    """A line that is put in front of them moves them on."""
+    path = tmp_path / "k.ptx"
+    body = "xor.b32 %r4, %r1, 128;\nadd.u32 %r5, %r2, %r4;\nst.shared.u32 [%r3], %r0;\nld.shared.u32 %r6, [%r5];\n"
+    path.write_text(kernel_text(f"{body}st.shared.u32 [%r2+512], 1;\nret;\n"))
+    (repair,) = fix_kernel(path, launch(64), seconds=PATIENCE, most=1).repairs
+    assert "bar.sync 0" in repair.edits[0].what
+
+
 LANES = """
 mov.u32 %r4, bar;
 setp.ne.u32 %p0, %r0, 0;
