@@ -164,16 +164,16 @@ class Diagnosing:
             self.model, self.execution, self.ranks, self.flag, self.pair, self.known, data=self.data, forward=forward
         )
 
-    def as_that_of(self, other: Diagnosis | None, *, whatever_tier: bool) -> Diagnosis | None:
+    def as_that_of(self, other: Diagnosis | None, *, at_any_price: bool) -> Diagnosis | None:
         """The diagnosis with changes that are enough for something else; None if they are not for this, or if this one
         needs fewer, or such as are tried first."""
         mine = self.diagnosis()
         if mine is None or other is None or other.changes == mine.changes:
             return None
-        if (_last_tier(other) > _last_tier(mine) and not whatever_tier) or not self.ends(other.changes):
+        if (_last_tier(other) > _last_tier(mine) and not at_any_price) or not self.ends(other.changes):
             return None
         kept = self._shrunk(list(other.changes))
-        return self._of(kept) if len(kept) <= len(mine.changes) else None
+        return self._of(kept) if at_any_price or len(kept) <= len(mine.changes) else None
 
     def _diagnosis(self) -> Diagnosis | None:
         by_pair = self._by_a_pair() if self.flag is None else None

@@ -64,7 +64,7 @@ def finding_story(
         if shown is not None and shown == witness:
             other = _about_outcome(model, shown, execution).diagnosis()
             around = _turned_round(diagnosing, _ends(diagnosis, pair), _ends(other, None))
-            common = diagnosing.as_that_of(other, whatever_tier=around)
+            common = diagnosing.as_that_of(other, at_any_price=around)
             diagnosis = common or _as_the_outcome_wants(diagnosing, diagnosis, other) or diagnosis
         return _story(finding.flag, witness, diagnosing, diagnosis, pair, rule_text, meant=meant)
 

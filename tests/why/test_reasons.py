@@ -476,3 +476,32 @@ def test_a_weak_update_is_one_if_what_is_stored_depends_on_what_was_loaded() -> 
     body = "ld.global.u32 %r, [x]; add.u32 %r, %r, 1; st.global.u32 [x], %r;"
     threads = "".join(f"thread {name} @ cta {n} {{ {body} }}\n" for n, name in enumerate("AB"))
     assert "comes between" in explained(f"PTX sum\n.global .u32 x;\n{threads}exists (x == 1)\n")[0]
+
+
+def test_the_reason_of_the_outcome_explains_its_hazard_though_it_is_the_longer_one() -> None:
+    """A commit, and nothing else, would order the two as well, but the second mma has to come after the load."""
+    stories = api.explain("""PTX overwritten
+.tensor .b32 acc[1] = {0};
+.shared .align 16 .u32 sa[4] = {2};
+.shared .align 16 .u32 sb[4] = {3};
+.shared .align 8 .b64 over = mbarrier(1);
+.shared .align 8 .b64 empty = mbarrier(1);
+thread M @ cta 0 {
+    mov.u64 %a, sa; mov.u64 %b, sb; mov.pred %p, 0; mov.pred %q, 1;
+    tcgen05.mma.cta_group::1.kind::f16 [acc], %a, %b, 0, %p;
+    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [over];
+    tcgen05.mma.cta_group::1.kind::f16 [acc], %a, %b, 0, %q;
+}
+thread E @ cta 0 {
+W:  mbarrier.try_wait.parity.shared::cta.b64 %p, [over], 0;
+    @!%p bra W;
+    tcgen05.fence::after_thread_sync;
+    tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r}, [acc];
+    tcgen05.wait::ld.sync.aligned;
+    tcgen05.fence::before_thread_sync;
+    mbarrier.arrive.shared::cta.b64 _, [empty];
+}
+~exists (E:r == 12)
+""").stories
+    outcome, hazard = ([obstacle.reason for obstacle in story.obstacles] for story in stories)
+    assert outcome == hazard and Reason.NO_SYNCHRONIZATION in hazard
