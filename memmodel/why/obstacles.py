@@ -6,7 +6,7 @@ elsewhere: on the wrong side of the synchronization, or in another CTA than the 
 
 from __future__ import annotations
 
-from itertools import pairwise, product
+from itertools import pairwise
 
 from memmodel.answer import ShownEvent, Witness
 from memmodel.base.labels import Access, Covers, Family, Fence, Mbarrier, ProxyFence, Signal
@@ -29,6 +29,7 @@ from memmodel.why.present.apart import (
     two_generations,
 )
 from memmodel.why.present.proxy_fences import ProxyFences
+from memmodel.why.present.updates import lost_lock, lost_update
 from memmodel.why.present.waits import WaitsForCompletion
 from memmodel.why.records import At, Obstacle, Reason
 
@@ -60,14 +61,13 @@ class Sentences:
             return self._proxy_fence(change)
         if reason is Reason.NO_ALIAS_FENCE:
             return self._alias_fence(change)
+        lost = self._lost_update(change)
+        if lost is not None:
+            return lost
         if reason is Reason.RELAXED and change.alteration.fields:
             return self._semantics(change)
         if reason is Reason.SCOPES:
             return self._scopes(change)
-        if reason is Reason.NOT_SEEN and change.other is not None:
-            lost = self._lost_update(change.other)
-            if lost is not None:
-                return lost
         if reason is Reason.NO_SYNCHRONIZATION and change.other is not None:
             separation = apart(self.execution, self.flow, change.at, change.other)
             if separation is not None:
@@ -182,23 +182,23 @@ class Sentences:
             repair = f"a loop that repeats {self._line(change.other)} until it has, or {branch}"
         return f"{after} has not seen {prior}{self._not_waiting(change.other)}", repair
 
-    def _lost_update(self, seeing: int) -> Obstacle | None:
-        """The update of the place of a read that is lost there, as of a lock that is tested and taken in two steps."""
-        events, co, rf = self.execution.events, self.execution.relation("co"), self.execution.relation("rf")
-        cell = events[seeing].point.cell
-        labels = ((n, event.label) for n, event in enumerate(events) if event.point.cell == cell)
-        strong = [n for n, label in labels if isinstance(label, Access) and label.sem is not Sem.WEAK]
-        read_of = {read: write for write, row in enumerate(rf) for read in bits(row) if read in strong}
-        for read, lost in product(read_of, strong):
-            if self.po[read] >> lost & 1 and self.execution.set("W") >> lost & 1:
-                between = (n for n in bits(co[read_of[read]]) if co[n] >> lost & 1)
-                write = next((n for n in between if self.flow.thread(n) != self.flow.thread(read)), None)
-                if write is not None:
-                    parts = " and ".join(map(self._line, (read, lost)))
-                    text = f"{self.ref(write)} comes between {parts}, which read and write one place"
-                    places = self._places(write, read, lost)
-                    return Obstacle(Reason.NO_SYNCHRONIZATION, text, f"an atomic operation in place of {parts}", places)
-        return None
+    def _lost_update(self, change: Change) -> Obstacle | None:
+        """The update that is lost of the place that a thread has not seen written, or of the lock around an access."""
+        label = self.execution.events[change.at].label
+        if change.reason is Reason.NOT_SEEN and change.other is not None:
+            update = lost_update(self.execution, self.flow, self.execution.events[change.other].point.cell)
+        elif change.reason is Reason.NO_SYNCHRONIZATION or (
+            change.reason is Reason.RELAXED and isinstance(label, Access) and label.sem is Sem.WEAK
+        ):
+            update = lost_lock(self.execution, self.flow, change.at)
+        else:
+            return None
+        if update is None:
+            return None
+        parts = " and ".join(map(self._line, (update.read, update.lost)))
+        text = f"{self.ref(update.write)} comes between {parts}, which read and write one place"
+        places = self._places(update.write, update.read, update.lost)
+        return Obstacle(Reason.NO_SYNCHRONIZATION, text, f"an atomic operation in place of {parts}", places)
 
     def _updated_between(self, change: Change) -> tuple[str, str] | None:
         """The read and the later write of a thread between which another one writes: its update is lost. They are

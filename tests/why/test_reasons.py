@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from helpers.executions import candidates, execution_of
 from helpers.mistakes import HALF_ALONE, INIT_AGAIN, PASSED_EARLY, TWO_PAIRS
 
 from memmodel import api
+from memmodel.cat import load_model
+from memmodel.why.flow import Flow
+from memmodel.why.present.updates import lost_update
 from memmodel.why.records import Reason
 
 FLAG = "SPIN:\n    ld.acquire.gpu.global.u32 %f, [f];\n    setp.eq.u32 %p, %f, 0;\n    @%p bra SPIN;"
@@ -449,16 +453,55 @@ exists (s@A == 2)
     assert [obstacle.repair for obstacle in story.obstacles] == ["griddepcontrol.wait before k (B, line 11)"]
 
 
-def test_a_lock_that_is_taken_in_two_steps_is_named() -> None:
-    body = """S:  ld.acquire.cta.shared.u32 %t, [l];
+TWO_STEPS = """S:  ld.acquire.cta.shared.u32 %t, [l];
     setp.ne.u32 %p, %t, 0;
     @%p bra S;
-    st.relaxed.cta.shared.u32 [l], 1;
-    st.shared.u32 [c], {};
+    {}
     st.release.cta.shared.u32 [l], 0;"""
-    threads = "\n".join(f"thread {name} @ cta 0 {{\n{body.format(n)}\n}}" for n, name in enumerate("AB", 1))
-    story = api.explain(f"PTX lock\n.shared .u32 l;\n.shared .u32 c;\n{threads}\n~exists race\n").stories[0]
+
+
+@pytest.mark.parametrize(
+    ("inside", "question"),
+    [
+        ("st.relaxed.cta.shared.u32 [l], 1; st.shared.u32 [c], {};", "~exists race"),
+        (
+            "atom.acquire.cta.shared.exch.b32 %o, [l], 1; "
+            "ld.shared.u32 %c, [c]; add.u32 %c, %c, 1; st.shared.u32 [c], %c;",
+            "~exists (c == 1)",
+        ),
+    ],
+)
+def test_a_lock_that_is_taken_in_two_steps_is_named(inside: str, question: str) -> None:
+    threads = "\n".join(
+        f"thread {name} @ cta 0 {{\n{TWO_STEPS.format(inside.format(n))}\n}}" for n, name in enumerate("AB", 1)
+    )
+    story = api.explain(f"PTX lock\n.shared .u32 l;\n.shared .u32 c;\n{threads}\n{question}\n").stories[0]
     assert [obstacle.repair[:29] for obstacle in story.obstacles] == ["an atomic operation in place "]
+    lost = [event.where.split(",")[0] for event in story.obstacles[0].events]
+    assert sorted(lost) in (["A", "A", "B"], ["A", "B", "B"])
+
+
+@pytest.mark.parametrize("between", [0, 5])
+def test_nothing_is_lost_if_an_atomic_operation_reads_the_same_value_again(between: int) -> None:
+    """As of a lock that another thread takes and gives back between the test and the compare-and-swap."""
+    test = api.lowered(f"""PTX again
+.global .u32 l;
+.global .u32 f;
+thread A @ cta 0 {{
+    ld.relaxed.gpu.global.u32 %t, [l];
+    st.release.gpu.global.u32 [f], 1;
+    atom.relaxed.gpu.global.exch.b32 %o, [l], 1;
+}}
+thread B @ cta 1 {{
+    {FLAG}
+    st.relaxed.gpu.global.u32 [l], {between};
+}}
+exists (l == 1)
+""")
+    executions = [execution_of(candidate) for candidate in candidates(test, load_model("ptx-9.4"))]
+    cells = {event.point.cell for event in executions[0].events if event.point.thread is not None}
+    lost = [lost_update(execution, Flow(execution), cell) for execution in executions for cell in cells]
+    assert any(lost) is (between != 0)
 
 
 def test_two_threads_that_met_before_lack_another_barrier() -> None:
