@@ -17,6 +17,7 @@ from memmodel.isa.place import range_checks
 from memmodel.isa.rows.since import Since
 from memmodel.isa.rows.spelling import Refusal, Spelling
 from memmodel.isa.synchronization.grids import at_end, at_start
+from memmodel.isa.synchronization.reports import with_report_checks
 from memmodel.isa.table import HEADS
 from memmodel.litmus.constants import all_instructions, cache_policies
 from memmodel.litmus.syntax import Instruction, Label, Layout, LitmusTest, RegValue, Thread, terms_of
@@ -93,7 +94,8 @@ def _program(test: LitmusTest, thread: Thread, space: AddressSpace) -> Program:
         steps += [Step(op, entry.guard, entry, number) for op in lower_instruction(entry, context)]
         number += 1
     steps += [Step(op, None, _boundary(thread, "end of thread"), number) for op in at_end(test, thread)]
-    return with_register_checks(Program(tuple(steps), labels, _initial(test, thread, space)))
+    program = Program(tuple(steps), labels, _initial(test, thread, space))
+    return with_report_checks(with_register_checks(program))
 
 
 def _boundary(thread: Thread, text: str) -> Instruction:

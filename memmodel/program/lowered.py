@@ -5,8 +5,9 @@ In: nothing. Out: `Step`, `Program`, `LoweredTest`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 from memmodel.litmus.syntax import Guard, Instruction, LitmusTest
 from memmodel.program.addresses import AddressSpace
@@ -39,6 +40,19 @@ class Program:
     def ops(self, index: int) -> list[Op]:
         """The ops of instruction number `index`."""
         return [step.op for step in self.steps if step.index == index]
+
+    def rewritten(self, rewrite: Callable[[Sequence[Step]], Iterable[Step]]) -> Program:
+        """The program with other steps for each instruction; a label stays in front of its instruction."""
+        steps: list[Step] = []
+        moved: dict[int, int] = {}
+        at = 0
+        for _, group in groupby(self.steps, key=lambda step: step.index):
+            whole = tuple(group)
+            moved[at] = len(steps)
+            steps += rewrite(whole)
+            at += len(whole)
+        moved[at] = len(steps)
+        return replace(self, steps=tuple(steps), labels={name: moved[place] for name, place in self.labels.items()})
 
     def target(self, label: str | None) -> int:
         """The step that a jump to a label leads to."""

@@ -25,10 +25,14 @@ CANCEL = "clusterlaunchcontrol.try_cancel.async"
 # ---- objects -------------------------------------------------------------------------------------------------------
 
 
-def test_a_report_is_always_zero() -> None:
-    assert shown(ops(blocks("mbarrier.try_wait.phase_type::primary.b64 %p|%q, [bar], %rd0;")))[1:] == [
-        "OnObject(Mbarrier(test acquire cta unscoped) Object(&bar shared_cta) register=p state=and.u64(%rd0, 262143))",
-        "Assign(q 0)",
+def test_a_report_is_noted_as_early_after_a_test_that_returns_false() -> None:
+    test = "mbarrier.try_wait.phase_type::primary.b64 %p|%q, [bar], %rd0;"
+    outcome = "register=p state=and.u64(%rd0, 262143) report=q)"
+    assert shown(ops(blocks(f"{test} mov.pred %r, %q;")))[1:] == [
+        f"OnObject(Mbarrier(test acquire cta unscoped) Object(&bar shared_cta) {outcome}",
+        "Assign(q#early eq.s32(%p, 0))",
+        "UndefinedIf(a report is read of a test that returned false %q#early)",
+        "Assign(r %q)",
     ]
 
 

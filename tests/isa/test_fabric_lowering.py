@@ -117,12 +117,12 @@ def test_steps(line: str) -> None:
     assert shown(ops(blocks(line))) == WORKED_OUT[line]
 
 
-def test_a_report_is_decided_where_a_test_has_fabric_operations() -> None:
+def test_what_a_report_says_is_decided_by_the_model() -> None:
     put = f"{PUT}.relaxed.sys.b128 [le, 0], [tile], 16, [reporter];"
     test = "mbarrier.try_wait.parity.phase_type::primary.acquire.cta.shared::cta.b64 %p|%q, [reporter], 0;"
     seen = "Mbarrier(test acquire cta) Object(&reporter shared_cta) register=p parity=0"
-    assert shown(ops(blocks(test))) == [f"OnObject({seen})", "Assign(q 0)"]
-    assert shown(ops(blocks(f"{put}\n  {test}")))[-1] == f"OnObject({seen} report=q)"
+    assert shown(ops(blocks(test))) == [f"OnObject({seen} report=q)", "Assign(q#early eq.s32(%p, 0))"]
+    assert shown(ops(blocks(f"{put}\n  {test}")))[-2] == f"OnObject({seen} report=q)"
     conditional = test.replace("primary", "conditional").replace("|%q", "")
     assert shown(ops(blocks(conditional))) == [f"OnObject({seen})"]
     assert shown(ops(blocks(f"{put}\n  {conditional}")))[-1] == f"OnObject({seen} conditional)"

@@ -12,6 +12,8 @@ epochs in which other instructions last wrote or read a register, `#multiplied` 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from memmodel.base.labels import Mark, Marker
 from memmodel.litmus.syntax import Instruction
 from memmodel.program.expressions import Apply, Const, Expr, Get
@@ -31,7 +33,7 @@ _FRAGMENT = -1
 def with_register_checks(program: Program) -> Program:
     """The program with its checks; the program itself if it has no wgmma.mma_async."""
     watched = _watched(program)
-    return _Checked(program, watched).program() if watched else program
+    return program.rewritten(_Checked(watched).steps) if watched else program
 
 
 def _watched(program: Program) -> frozenset[str]:
@@ -48,29 +50,15 @@ def _watched(program: Program) -> frozenset[str]:
 class _Checked:
     """A program being rewritten, instruction by instruction."""
 
-    def __init__(self, program: Program, watched: frozenset[str]) -> None:
-        self._program = program
+    def __init__(self, watched: frozenset[str]) -> None:
         self._watched = watched
         self._accumulators: dict[tuple[tuple[str, ...], str], int] = {}
 
-    def program(self) -> Program:
-        steps: list[Step] = []
-        moved: dict[int, int] = {}
-        old = self._program.steps
-        at = 0
-        while at < len(old):
-            end = at
-            while end < len(old) and old[end].index == old[at].index:
-                end += 1
-            whole = old[at:end]
-            moved[at] = len(steps)
-            first = whole[0]
-            ops = self._around(first.instruction, [step.op for step in whole])
-            steps += [Step(op, first.guard, first.instruction, first.index) for op in ops]
-            at = end
-        moved[len(old)] = len(steps)
-        labels = {name: moved[place] for name, place in self._program.labels.items()}
-        return Program(tuple(steps), labels, self._program.initial)
+    def steps(self, whole: Sequence[Step]) -> list[Step]:
+        """The steps of one instruction, with checks and notes."""
+        first = whole[0]
+        ops = self._around(first.instruction, [step.op for step in whole])
+        return [Step(op, first.guard, first.instruction, first.index) for op in ops]
 
     def _around(self, instruction: Instruction, ops: list[Op]) -> list[Op]:
         if instruction.mnemonic.startswith(HEAD):

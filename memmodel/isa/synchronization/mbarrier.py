@@ -2,8 +2,8 @@
 
 In: a Call. Out: one OnObject step, or with .multicast one for each CTA of the mask. Settled here: default semantics and
 scope (.release or .acquire, .cta), what may be done to an object of another CTA, and which counts are possible. The
-time hint of try_wait has no effect; the report of a .layout::v1 object is zero where a test has no fabric operation,
-as nothing else reports.
+time hint of try_wait has no effect; nothing but fabric operations reports. What a report says is a matter of the model,
+and of a test that returned false it says nothing (`reports`); a kernel whose test may return false is not judged.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _tested(call: Call) -> tuple[Operand, tuple[Op, ...]]:
         registers = [call.destination(report, sink=True) for report in reports]
         if fails and registers[1:] not in ([], [None]):
             call.fail("what fabric operations put into a report value is not modelled", reports[1], "write _")
-        predicate = registers[0] if fails else None
+        predicate = None if call.in_module else registers[0]
         result += [Assign(report, Const(0)) for report in registers if report not in (None, predicate)]
         first = first.first
     most = 3 if call.head.endswith("try_wait") else 2
