@@ -216,9 +216,8 @@ class SameRun:
         flags = self._flags(asked)
         if flags is not None and not flags.by_difference:
             flags.keep_every_value()
-            self._near = FlagsWithout(
-                frozenset(change.instruction.number for change in asked), self._events(asked), flags
-            )
+            removed = frozenset(change.instruction.number for change in asked)
+            self._near = FlagsWithout(removed, self._events(asked), flags)
 
     def idle(self, changes: Sequence[Mutation]) -> bool:
         """True if nothing but order is lost without these instructions: nothing is left that tests or updates the
@@ -236,10 +235,9 @@ class SameRun:
         more = [it for it in others if not self.only_orders(it)]
         logs, number = self._objects, change.instruction.number
         gone = logs.with_saved_waits(more)
-        instructions = {number, *self.run.numbers_at(lines)}
-        if not (instructions - {number}).isdisjoint(gone) or not logs.updated(gone).isdisjoint(
-            logs.worked_on(instructions)
-        ):
+        broken = set(self.run.numbers_at(lines))
+        worked_on = logs.worked_on({number, *broken})
+        if not (broken - {number}).isdisjoint(gone) or not logs.updated(gone).isdisjoint(worked_on):
             return False
         if hangs and not logs.is_awaited(number, gone, self._is_polled):
             return False
@@ -490,9 +488,8 @@ class SameRun:
     def _polls(self, test: PtxInstruction) -> bool:
         """True if a test is repeated until it returns true, and no wait depends on it."""
         run = self.run.run
-        if any(test.number in ahead for ahead in run.awaits.values()):
-            return False
-        return not complaints(self.run.entry, [test.number], run.awaits)
+        ahead = any(test.number in waits for waits in run.awaits.values())
+        return not ahead and not complaints(self.run.entry, [test.number], run.awaits)
 
 
 @dataclass(frozen=True, slots=True)

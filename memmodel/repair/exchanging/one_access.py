@@ -18,6 +18,7 @@ from memmodel.ptx.operands import Mem, Operand, Sym, Vector, registers_in
 from memmodel.repair.costs import OTHER, STRONG_DATA, cost
 from memmodel.repair.edits import Edit, place
 from memmodel.repair.edits import whole as line_of
+from memmodel.repair.exchanging.named_places import named_place
 from memmodel.repair.exchanging.one_atomic import together
 from memmodel.repair.insertion.accesses import labels_of
 from memmodel.repair.insertion.lines import fresh, widths
@@ -42,7 +43,7 @@ class Both:
 
 def one_access(lowered: LoweredTest) -> Iterator[Edit]:
     """For each variable the change of all its accesses to two elements."""
-    places: dict[str, list[Both]] = {}
+    places: dict[tuple[str, int | None], list[Both]] = {}
     for number, thread in enumerate(lowered.test.threads):
         items = list(instructions(thread))
         taken: set[int] = set()
@@ -50,7 +51,7 @@ def one_access(lowered: LoweredTest) -> Iterator[Edit]:
             both = None if index in taken else _vector(number, index, item) or _scalars(lowered, number, items, index)
             if both is not None:
                 taken |= {at for at, _ in both.items}
-                places.setdefault(str(_where(item)[0]), []).append(both)
+                places.setdefault(named_place(item).instance, []).append(both)
     for accesses in places.values():
         for level, forms in enumerate(dict.fromkeys((tuple(accesses), tuple(_strong(lowered, accesses))))):
             whole = together([_edit(lowered, both) for both in forms])
@@ -98,9 +99,8 @@ def _vector(number: int, index: int, item: Instruction) -> Both | None:
         return None
     values = next((operand.items for operand in item.operands if isinstance(operand, Vector)), ())
     width = int(item.parts[-1][1:])
-    _, offset = _where(item)
     words = [word for word in item.parts[:-1] if word != "v2"]
-    if len(values) != 2 or offset % (width // 4):
+    if len(values) != 2 or named_place(item).offset % (width // 4):
         return None
     return Both(number, ((index, item),), values, ".".join((*words, f"b{2 * width}")), _address(item), width)
 
@@ -118,9 +118,10 @@ def _scalars(lowered: LoweredTest, number: int, items: Sequence[Instruction], in
             if any(isinstance(operand, Mem) for operand in other.operands):
                 return None
             continue
-        low, high = sorted((item, other), key=lambda access: _where(access)[1])
-        (name, start), (other_name, end) = _where(low), _where(high)
-        if name != other_name or end - start != width // 8 or start % (width // 4):
+        low, high = sorted((item, other), key=lambda access: named_place(access).offset)
+        start, end = named_place(low), named_place(high)
+        side_by_side = end.offset - start.offset == width // 8 and start.offset % (width // 4) == 0
+        if start.instance != end.instance or not side_by_side:
             return None
         moved = {register.name for register in registers_in(other.operands)}
         used = {register.name for between in items[index:at] for register in registers_in(between.operands)}
@@ -140,12 +141,6 @@ def _accesses(item: Instruction) -> bool:
     known = item.parts[0] in ("ld", "st") and item.parts[-1][1:] in ("32", "64") and "async" not in item.parts
     plain = known and len(item.operands) == 2 and item.guard is None
     return plain and len(places) == 1 and isinstance(places[0].base, Sym)
-
-
-def _where(item: Instruction) -> tuple[tuple[str, int | None], int]:
-    memory = next(operand for operand in item.operands if isinstance(operand, Mem))
-    assert isinstance(memory.base, Sym)
-    return (memory.base.name, memory.base.cta), memory.base.offset + memory.offset
 
 
 def _address(item: Instruction) -> str:

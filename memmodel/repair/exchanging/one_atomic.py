@@ -21,6 +21,7 @@ from memmodel.ptx.vocabulary import Sem
 from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR
 from memmodel.repair.edits import Edit, place, whole
 from memmodel.repair.exchanging.exchanges import ALIKE
+from memmodel.repair.exchanging.named_places import named_place
 from memmodel.repair.insertion.accesses import labels_of
 from memmodel.repair.insertion.gaps import visible
 from memmodel.repair.insertion.lines import widths
@@ -57,7 +58,7 @@ def one_atomic(lowered: LoweredTest) -> Iterator[Edit]:
         items = list(instructions(lowered.test.threads[number]))
         for index, item in enumerate(items):
             for update in _updates(lowered, number, items, index):
-                places.setdefault(_name(item), []).append(update)
+                places.setdefault(named_place(item).variable, []).append(update)
     for updates in places.values():
         forms = {sem: [_edit(lowered, update, sem) for update in updates] for sem in SEMANTICS}
         yield from dict.fromkeys(edit for edits in forms.values() for edit in edits)
@@ -113,7 +114,7 @@ def _updates(lowered: LoweredTest, number: int, items: Sequence[Instruction], in
     if end is None or any(index < at <= end for at in labels):
         return
     store, between = items[end], items[index + 1 : end]
-    if not plain(store, "st") or where(store) != where(load) or _width(store) != _width(load):
+    if not plain(store, "st") or named_place(store) != named_place(load) or _width(store) != _width(load):
         return
     found = operation(load.operands[0], kind_of_access(load), store, between)
     if found is not None:
@@ -183,17 +184,6 @@ def plain(item: Instruction, head: str) -> bool:
     places = [operand for operand in item.operands if isinstance(operand, Mem)]
     scalar = item.parts[0] == head and len(item.operands) == 2 and not {"v2", "v4", "v8", "async"} & set(item.parts)
     return scalar and len(places) == 1 and isinstance(places[0].base, Sym)
-
-
-def where(item: Instruction) -> tuple[object, ...]:
-    """The variable that an access names, whose CTA's instance, and how many bytes on."""
-    memory = next(operand for operand in item.operands if isinstance(operand, Mem))
-    assert isinstance(memory.base, Sym)
-    return memory.base.name, memory.base.cta, memory.base.offset + memory.offset
-
-
-def _name(item: Instruction) -> str:
-    return str(where(item)[0])
 
 
 def kind_of_access(item: Instruction) -> str:

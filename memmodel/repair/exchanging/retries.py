@@ -16,6 +16,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.ptx.operands import Mem, Reg
 from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR, WAIT
 from memmodel.repair.edits import Edit, place
+from memmodel.repair.exchanging.named_places import named_place
 from memmodel.repair.exchanging.one_atomic import (
     ARITHMETIC,
     SEMANTICS,
@@ -25,7 +26,6 @@ from memmodel.repair.exchanging.one_atomic import (
     operation,
     plain,
     together,
-    where,
     writes,
 )
 from memmodel.repair.insertion.accesses import labels_of
@@ -55,7 +55,7 @@ def retries(lowered: LoweredTest) -> Iterator[Edit]:
         for index, item in enumerate(items):
             retry = _retry(lowered, number, items, index)
             if retry is not None:
-                places.setdefault(str(where(item)[0]), []).append(_edit(lowered, retry, items))
+                places.setdefault(named_place(item).variable, []).append(_edit(lowered, retry, items))
     for edits in places.values():
         yield from edits
         yield from [together(edits)] if len(edits) > 1 else []
@@ -74,14 +74,14 @@ def _retry(lowered: LoweredTest, number: int, items: Sequence[Instruction], inde
         return None
     text = lowered.test.source.text
     seen, new = fresh(text, f"%seen{index}"), fresh(text, f"%new{index}")
-    if plain(update, "st") and where(update) == where(load) and update.parts[-1][1:] == load.parts[-1][1:]:
+    if plain(update, "st") and named_place(update) == named_place(load) and update.parts[-1][1:] == load.parts[-1][1:]:
         single = operation(register, kind_of_access(load), update, between) is not None
         return None if single else Retry(number, index, end, update.operands[1].span.text, "", seen)
     word, kind = update.parts[-2:] if len(update.parts) > 2 else ("", "")
     memory = [operand for operand in update.operands if isinstance(operand, Mem)]
     if update.parts[0] not in ("atom", "red") or word not in ARITHMETIC or len(memory) != 1:
         return None
-    if where(update) != where(load) or kind[1:] != load.parts[-1][1:]:
+    if named_place(update) != named_place(load) or kind[1:] != load.parts[-1][1:]:
         return None
     result = update.operands[0]
     seen = result.span.text if isinstance(result, Reg) else seen
