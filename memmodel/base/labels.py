@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memmodel.base.words import WordList
-from memmodel.ptx.vocabulary import Proxy, Scope, Sem
+from memmodel.ptx.vocabulary import MbarrierLayout, Proxy, Scope, Sem
 
 
 class Side(WordList):
@@ -221,14 +221,14 @@ class Action(WordList):
 class Mbarrier:
     """A thread's operation on an mbarrier object. `unscoped`: the instruction names no scope, so it has the default.
 
-    `reports`: an init that gives the object .layout::v1, which has room for reports.
+    `layout`: what an init gives the object.
     """
 
     action: Action
     sem: Sem | None = None
     scope: Scope | None = None
     unscoped: bool = False
-    reports: bool = False
+    layout: MbarrierLayout = MbarrierLayout.V0
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +323,11 @@ def scope_of(label: Label) -> Scope | None:
     """The scope that an event specifies, or None."""
     scope: Scope | None = getattr(label, "scope", None)
     return scope
+
+
+def layout_of(label: Label) -> MbarrierLayout:
+    """The layout that an init gives its object."""
+    return label.layout if isinstance(label, Mbarrier) else MbarrierLayout.V0
 
 
 def is_with_outside(label: Label) -> bool:

@@ -45,7 +45,7 @@ from memmodel.base.labels import (
     sem_of,
 )
 from memmodel.memory.bytes import Cell
-from memmodel.ptx.vocabulary import Proxy, Scope, Sem, Space
+from memmodel.ptx.vocabulary import MbarrierLayout, Proxy, Scope, Sem, Space
 
 Holds = Callable[[Label], bool]
 
@@ -308,7 +308,7 @@ SETS: tuple[BaseSet, ...] = (
         "MBV1",
         "those that give the object .layout::v1",
         "mbarrier.init",
-        lambda label: isinstance(label, Mbarrier) and label.action is Action.INIT and label.reports,
+        lambda label: isinstance(label, Mbarrier) and label.layout is MbarrierLayout.V1,
     ),
     BaseSet("MBINVAL", "mbarrier.inval", "mbarrier.inval", _action(Action.INVAL)),
     BaseSet(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from memmodel.base.labels import Action
+from memmodel.base.labels import Action, layout_of
 from memmodel.base.lives import in_life
 from memmodel.concrete.meter import STEP, Meter
 from memmodel.concrete.records import ObjectRecord
@@ -65,6 +65,7 @@ class ObjectWalk:
             drop=wanted.drop,
             no_complete=wanted.no_complete,
             life=use.event,
+            layout=layout_of(wanted.label),
         )
         bad_events = self.bad_events | {use.event} if bad else self.bad_events
         return ObjectWalk((*self.order, use), (*self.counts, after), bad_events)

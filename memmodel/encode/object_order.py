@@ -6,12 +6,13 @@ comes first; for each update, the life that it is in and whether the object is v
 
 from __future__ import annotations
 
-from memmodel.base.labels import Action
+from memmodel.base.labels import Action, layout_of
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.encode.counting import ByNumber, count
 from memmodel.errors import TooLarge
 from memmodel.events.graph import Event, EventGraph, ObjectEvent
 from memmodel.memory.bytes import Cell
+from memmodel.ptx.vocabulary import MbarrierLayout
 
 MAX_UPDATES = 400
 """More updates than this on one object, and the test is reported as too large."""
@@ -53,6 +54,10 @@ class ObjectOrder:
         if life != START:
             return {self.updates[life].count: TRUE}
         return self.chosen or {self.declared or 0: TRUE}
+
+    def layout(self, life: int) -> MbarrierLayout:
+        """The layout of the object in a life. A declaration gives it .layout::v0."""
+        return MbarrierLayout.V0 if life == START else layout_of(self.updates[life].point.label)
 
     def number(self, life: int) -> ByNumber:
         """How many lives were before a life."""

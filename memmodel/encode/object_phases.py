@@ -13,7 +13,7 @@ from memmodel.encode.counting import ByNumber, add, at_least, count
 from memmodel.encode.object_order import START, ObjectOrder
 from memmodel.encode.relations import put
 from memmodel.events.graph import ObjectEvent
-from memmodel.litmus.objects import MAX_ARRIVALS
+from memmodel.ptx.vocabulary import MAX_TX
 
 Phase = tuple[int, int]
 """The life and the number of a phase in it."""
@@ -322,6 +322,7 @@ class ObjectPhases:
         pending: ByNumber = {}
         excess: dict[int, list[int]] = {e: [] for e in self._excess.get(i, ())}
         arrive, tx = effect(update)
+        limits = self._limits(i)
         for size, formula in self._size_at(i).items():
             complete = []
             for (arrived, balance), state in self._sum(i, size).items():
@@ -332,9 +333,9 @@ class ObjectPhases:
                     put(logic, pending, size - arrived, before)
                 if arrived + arrive - size in excess:
                     excess[arrived + arrive - size].append(before)
-                out_of_range = abs(balance + tx) > MAX_ARRIVALS or size - arrived - arrive > MAX_ARRIVALS
-                if (arrive > 0 and arrived + arrive > size) or out_of_range:
-                    bad.append(before)
+                above = logic.disj(when for most, when in limits.items() if size - arrived - arrive > most)
+                always = (arrive > 0 and arrived + arrive > size) or abs(balance + tx) > MAX_TX
+                bad.append(before if always else logic.both(before, above))
             ends.append(logic.disj(complete))
         self.ends[i] = logic.disj(ends)
         for e, states in excess.items():
@@ -344,6 +345,13 @@ class ObjectPhases:
             bad.append(self.ends[i])
         self.bad[i] = logic.disj(bad)
         self._answers(i, pending)
+
+    def _limits(self, i: int) -> ByNumber:
+        """The largest count of pending arrivals that the object can have at update i, by the layout of its life."""
+        limits: ByNumber = {}
+        for life, inside in self.order.life[i].items():
+            put(self.logic, limits, self.order.layout(life).max_arrivals, inside)
+        return limits
 
     def _nothing_follows_an_end(self) -> None:
         """No update of a phase follows the one that completes it."""

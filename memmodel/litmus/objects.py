@@ -15,10 +15,7 @@ from memmodel.litmus.lexer import Reader, listed
 from memmodel.litmus.syntax import TensorView, Variable
 from memmodel.memory.tensormap import MAX_DIMENSIONS, TENSORMAP_BYTES
 from memmodel.ptx.lexer import shorten
-from memmodel.ptx.vocabulary import Space
-
-MAX_ARRIVALS = (1 << 20) - 1
-"""The largest count of an mbarrier object ("Contents of the mbarrier object")."""
+from memmodel.ptx.vocabulary import MbarrierLayout, Space
 
 _KINDS = ("mbarrier", "tensormap", "multimem", "alloc")
 
@@ -47,7 +44,7 @@ def _mbarrier(reader: Reader, variable: Variable) -> Variable:
     if variable.space is not Space.SHARED or (variable.type is not None and variable.type.width != 64):
         hint = f"declare it `.shared .align 8 .b64 {variable.name}`"
         raise InputError("an mbarrier object is 8 bytes of shared memory", variable.span, hint)
-    count, token = reader.count("the number of arrivals", MAX_ARRIVALS)
+    count, token = reader.count("the number of arrivals", MbarrierLayout.V0.max_arrivals)
     if count == 0:
         raise InputError("an mbarrier object expects at least one arrival", reader.span(token))
     return replace(variable, mbarrier=count)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from memmodel.base.labels import Action
 from memmodel.base.oneline import count as count_of
-from memmodel.litmus.objects import MAX_ARRIVALS
+from memmodel.ptx.vocabulary import MAX_TX, MbarrierLayout
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class MbarrierCounts:
 
     `over`: phases that are over. `pending`: arrivals that the phase still needs. `expected`: those that the next phase
     needs. `tx`: bytes still to come. `live`: initialised and not invalidated. `life`: a name of its life, which the
-    init gave; `number`: how many lives were before that one.
+    init gave; `number`: how many lives were before that one; `layout`: what the init gave as well.
     """
 
     over: int = 0
@@ -30,6 +30,7 @@ class MbarrierCounts:
     live: bool = False
     life: int = -1
     number: int = -1
+    layout: MbarrierLayout = MbarrierLayout.V0
 
     def after(
         self,
@@ -40,10 +41,14 @@ class MbarrierCounts:
         drop: bool = False,
         no_complete: bool = False,
         life: int = 0,
+        layout: MbarrierLayout = MbarrierLayout.V0,
     ) -> tuple[MbarrierCounts, bool]:
-        """The object after an operation of `count` arrivals and `size` bytes, and True if that broke its rules."""
+        """The object after an operation of `count` arrivals and `size` bytes, and True if that broke its rules.
+
+        `life`, `layout`: of an init.
+        """
         if action is Action.INIT:
-            return MbarrierCounts(0, count, count, 0, True, life, self.number + 1), self.live
+            return MbarrierCounts(0, count, count, 0, True, life, self.number + 1, layout), self.live
         if not self.live:
             return self, True
         if action is Action.INVAL:
@@ -61,12 +66,12 @@ class MbarrierCounts:
                 tx += size
             case _:
                 tx -= size
-        bad = pending < 0 or pending > MAX_ARRIVALS or abs(tx) > MAX_ARRIVALS
+        bad = pending < 0 or pending > self.layout.max_arrivals or abs(tx) > MAX_TX
         pending = max(0, pending)
         if pending == 0 and tx == 0:
-            over = MbarrierCounts(self.over + 1, expected, expected, 0, True, self.life, self.number)
+            over = replace(self, over=self.over + 1, pending=expected, expected=expected, tx=0)
             return over, bad or no_complete
-        return MbarrierCounts(self.over, pending, expected, tx, True, self.life, self.number), bad
+        return replace(self, pending=pending, expected=expected, tx=tx), bad
 
     def complaint(self, action: Action, count: int, size: int, *, no_complete: bool = False) -> str:
         """Why an operation that breaks the rules of the object does; empty for one that breaks none."""
@@ -81,7 +86,9 @@ class MbarrierCounts:
             return f"it brings {count_of(count, 'arrival')}, and the phase expects {self.pending or 'no'} more"
         if no_complete and after.over > self.over:
             return "it completes the phase, which .noComplete says that it does not"
-        return f"a count gets out of its range, up to {MAX_ARRIVALS}"
+        if action is Action.PENDING:
+            return f"the pending count gets above {self.layout.max_arrivals}, its limit in .{self.layout.value}"
+        return f"the tx-count gets out of its range, up to {MAX_TX}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from memmodel.base.words import WordList
 from memmodel.program.expressions import Expr
 from memmodel.program.ops import Jump, Track
 from memmodel.program.regions import DescribedMatrix, Elements, LaneRows, MatrixLines, Object, TensorMapAt
-from memmodel.ptx.vocabulary import DataType
+from memmodel.ptx.vocabulary import DataType, MbarrierLayout
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,11 +267,11 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class CheckLayout:
-    """`register` := 1 if the mbarrier object has .layout::v1 (`reports`), or .layout::v0, else 0."""
+    """`register` := 1 if the mbarrier object has this layout, else 0."""
 
     register: str
     region: Object
-    reports: bool
+    layout: MbarrierLayout
 
 
 @dataclass(frozen=True, slots=True)

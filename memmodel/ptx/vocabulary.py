@@ -195,3 +195,19 @@ class Place:
     def common_scope(self, other: Place) -> Scope:
         """The least scope that reaches the other place from here, and here from there."""
         return next(scope for scope in Scope if self.shares(scope, other) and other.shares(scope, self))
+
+
+class MbarrierLayout(WordList):
+    """A layout of mbarrier objects, and the range of their counts ("Contents of the mbarrier object")."""
+
+    V0 = "layout::v0"
+    V1 = "layout::v1"
+
+    @property
+    def max_arrivals(self) -> int:
+        """The largest count of pending arrivals, and of expected ones."""
+        return (1 << 20) - 1 if self is MbarrierLayout.V0 else (1 << 9) - 1
+
+
+MAX_TX = (1 << 20) - 1
+"""The largest tx-count of an mbarrier object of any layout; its negation is the smallest."""

@@ -7,12 +7,12 @@ from helpers.kernel.engines import rules, verdict_of, wait
 
 from memmodel import api
 from memmodel.base.labels import Action
-from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.program.automata import BarrierCounts, MbarrierCounts
+from memmodel.ptx.vocabulary import MAX_TX, MbarrierLayout
 
 
-def started(count: int) -> MbarrierCounts:
-    counts, bad = MbarrierCounts().after(Action.INIT, count)
+def started(count: int, layout: MbarrierLayout = MbarrierLayout.V0) -> MbarrierCounts:
+    counts, bad = MbarrierCounts().after(Action.INIT, count, layout=layout)
     assert not bad
     return counts
 
@@ -41,14 +41,25 @@ def test_a_drop_lowers_the_expected_count_by_its_count() -> None:
     ("count", "action", "arrivals", "size"),
     [
         (1, Action.ARRIVE, 2, 0),
-        (MAX_ARRIVALS, Action.PENDING, 1, 0),
-        (1, Action.EXPECT_TX, 0, MAX_ARRIVALS + 1),
-        (1, Action.COMPLETE_TX, 0, MAX_ARRIVALS + 1),
+        (1, Action.EXPECT_TX, 0, MAX_TX + 1),
+        (1, Action.COMPLETE_TX, 0, MAX_TX + 1),
     ],
 )
 def test_counts_out_of_range_are_bad(count: int, action: Action, arrivals: int, size: int) -> None:
     assert not started(count).after(action, max(0, arrivals - 1), max(0, size - 1))[1]
     assert started(count).after(action, arrivals, size)[1]
+
+
+@pytest.mark.parametrize("layout", MbarrierLayout)
+def test_the_pending_count_has_the_limit_of_the_layout_in_every_phase(layout: MbarrierLayout) -> None:
+    counts = started(layout.max_arrivals, layout)
+    for _ in range(2):
+        assert counts.after(Action.PENDING, 1)[1]
+        assert str(layout.max_arrivals) in counts.complaint(Action.PENDING, 1, 0)
+        counts, bad = counts.after(Action.ARRIVE, 1)
+        counts, bad_too = counts.after(Action.PENDING, 1)
+        assert not (bad or bad_too)
+        counts, _ = counts.after(Action.ARRIVE, layout.max_arrivals)
 
 
 def test_lives() -> None:
@@ -104,26 +115,44 @@ OVER:
 
 
 PENDING = """PTX pending
-.shared .align 8 .b64 bar = mbarrier({count});
+.shared .align 8 .b64 bar;
 thread P0 @ cta 0, gpu 0 {{
+  {init}
   cp.async.mbarrier.arrive.shared::cta.b64 [bar];
 }}
 exists (true)
 """
+OTHER_LIFE = "mbarrier.init.layout::v1.shared::cta.b64 [bar], 1; mbarrier.inval.shared::cta.b64 [bar];"
+
+
+def init(layout: MbarrierLayout, count: int) -> str:
+    return f"mbarrier.init.{layout.value}.shared::cta.b64 [bar], {count};"
 
 
 @pytest.mark.parametrize("engine", ["z3", "enumerate"])
 @pytest.mark.parametrize("over", [0, 1])
-def test_the_pending_count_has_a_limit_in_a_litmus_test(over: int, engine: str) -> None:
+@pytest.mark.parametrize("before", ["", OTHER_LIFE])
+@pytest.mark.parametrize("layout", MbarrierLayout)
+def test_the_pending_count_has_a_limit_in_a_litmus_test(
+    layout: MbarrierLayout, before: str, over: int, engine: str
+) -> None:
     """ "The pending count of the mbarrier object after the increment should not exceed the limit"."""
-    answer = api.check(PENDING.format(count=MAX_ARRIVALS - 1 + over), engine=engine).answer
-    assert ("undefined-mbarrier" in answer.flags) is bool(over)
+    text = PENDING.format(init=f"{before} {init(layout, layout.max_arrivals - 1 + over)}")
+    assert ("undefined-mbarrier" in api.check(text, engine=engine).answer.flags) is bool(over)
+
+
+@pytest.mark.parametrize("engine", ["z3", "enumerate"])
+@pytest.mark.parametrize("over", [0, 1])
+def test_a_declaration_gives_the_first_layout(over: int, engine: str) -> None:
+    text = PENDING.format(init="").replace("bar;", f"bar = mbarrier({MbarrierLayout.V0.max_arrivals - 1 + over});", 1)
+    assert ("undefined-mbarrier" in api.check(text, engine=engine).answer.flags) is bool(over)
 
 
 @pytest.mark.parametrize("over", [0, 1])
-def test_the_pending_count_has_a_limit_in_a_kernel(over: int) -> None:
+@pytest.mark.parametrize("layout", MbarrierLayout)
+def test_the_pending_count_has_a_limit_in_a_kernel(layout: MbarrierLayout, over: int) -> None:
     body = f"""@!%p0 bra OVER;
-mbarrier.init.shared::cta.b64 [bar], {MAX_ARRIVALS - 1 + over};
+{init(layout, layout.max_arrivals - 1 + over)}
 cp.async.mbarrier.arrive.shared::cta.b64 [bar];
 OVER:
 """

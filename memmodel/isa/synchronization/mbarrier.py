@@ -20,15 +20,13 @@ from memmodel.isa.rows.since import Since
 from memmodel.isa.rows.slots import in_blocks, needed, optional
 from memmodel.isa.synchronization.states import belongs, pending, pending_in_module, phase_of, returning
 from memmodel.litmus.constants import all_instructions, instructions
-from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, OnObject, Op, UndefinedIf, Unmodelled
 from memmodel.program.regions import Object
 from memmodel.program.warp_ops import CheckLayout, Note, WarpOp
 from memmodel.ptx.operands import Blank, Imm, Mem, Operand, Pair, Sym
-from memmodel.ptx.vocabulary import U32, Scope, Sem, Window
+from memmodel.ptx.vocabulary import MAX_TX, U32, MbarrierLayout, Scope, Sem, Window
 
-MAX_V1 = (1 << 9) - 1
 PARITY = "a phase parity"
 _PARITY = OperandRange("phase", 0, 1, PARITY)
 SEMANTICS = {"release": Sem.RELEASE, "acquire": Sem.ACQUIRE, "relaxed": Sem.RELAXED}
@@ -56,8 +54,13 @@ def anywhere(call: Call, operand: Operand) -> Object:
 def init(call: Call) -> tuple[Op, ...]:
     """mbarrier.init: phase 0 with that many arrivals."""
     address, count = call.operands
-    label = Mbarrier(Action.INIT, reports=call.word("layout") == "layout::v1")
+    label = Mbarrier(Action.INIT, layout=_layout(call))
     return (OnObject(label, own(call, address), count=call.integer(count)),)
+
+
+def _layout(call: Call) -> MbarrierLayout:
+    """The layout that is written, or else .layout::v0 ("mbarrier.init")."""
+    return MbarrierLayout(call.word("layout") or MbarrierLayout.V0.value)
 
 
 def inval(call: Call) -> tuple[Op, ...]:
@@ -212,14 +215,14 @@ def pending_count_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
 
 def check_layout(call: Call) -> tuple[Op, ...]:
     """mbarrier.check_layout: known where all objects of the test have one layout; declared objects have .layout::v0."""
-    test, asked = call.context.test, call.word("layout") == "layout::v1"
+    test, asked = call.context.test, _layout(call)
     inits = (
-        "layout::v1" in instruction.parts
+        MbarrierLayout.V1 if MbarrierLayout.V1.value in instruction.parts else MbarrierLayout.V0
         for thread in test.threads
         for instruction in instructions(thread)
         if instruction.parts[:2] == ("mbarrier", "init")
     )
-    layouts = {*inits, *(False for variable in test.variables if variable.mbarrier is not None)}
+    layouts = {*inits, *(MbarrierLayout.V0 for variable in test.variables if variable.mbarrier is not None)}
     several = (Unmodelled("mbarrier objects of a test have different layouts", Const(1)),)
     has = Const(int(asked in layouts))
     return (_used(call), *(several if len(layouts) > 1 else ()), *call.assign(call.operands[0], has))
@@ -229,7 +232,7 @@ def check_layout_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
     """The same in a module, where the object knows its init."""
     target, where = call.operands
     register = call.target(target, call.boolean)
-    return (_used(call), CheckLayout(register, own(call, where), call.word("layout") == "layout::v1"))
+    return (_used(call), CheckLayout(register, own(call, where), _layout(call)))
 
 
 def _used(call: Call) -> OnObject:
@@ -325,8 +328,8 @@ ROWS = (
         _PAGE + "mbarrier.init",
         later=_OWN_SINCE | {"layout": Since(90, "9.3")},
         ranges=(
-            OperandRange("count", 1, MAX_V1, "the count of mbarrier.init", "layout=layout::v1"),
-            OperandRange("count", 1, MAX_ARRIVALS, "the count of mbarrier.init"),
+            OperandRange("count", 1, MbarrierLayout.V1.max_arrivals, "the count of mbarrier.init", "layout=layout::v1"),
+            OperandRange("count", 1, MbarrierLayout.V0.max_arrivals, "the count of mbarrier.init"),
         ),
         effect=Effect.SYNCHRONIZES,
     ),
@@ -351,7 +354,7 @@ ROWS = (
         rules=(*TOGETHER, TO_CTAS),
         when={"ctaMask": "multicast"},
         later=_MULTICAST_LATER,
-        ranges=(OperandRange("txCount", 0, MAX_ARRIVALS, "a transaction count"),),
+        ranges=(OperandRange("txCount", 0, MAX_TX, "a transaction count"),),
         since=Since(90, "8.0"),
         effect=Effect.SYNCHRONIZES,
         part="head=mbarrier.expect_tx",
@@ -391,8 +394,8 @@ ROWS = (
         },
         when={"ctaMask": "multicast"},
         ranges=(
-            OperandRange("count", 0, MAX_ARRIVALS, "a transaction count", "expect_tx"),
-            OperandRange("count", 1, MAX_ARRIVALS, "the count of an arrive"),
+            OperandRange("count", 0, MAX_TX, "a transaction count", "expect_tx"),
+            OperandRange("count", 1, MbarrierLayout.V0.max_arrivals, "the count of an arrive"),
         ),
         written="state, [addr]{, count}{, ctaMask}; with .expect_tx: state, [addr], txCount{, ctaMask}",
         effect=Effect.SYNCHRONIZES,

@@ -124,10 +124,10 @@ def check_layout(interpreter: Interpreter, op: CheckLayout) -> Blocking:
         for lane in lanes:
             steps = machine.run.objects.get(_find(location, machine, warp, lane, instruction), ())
             labels = [step.event.label for step in steps]
-            inits = {label.reports for label in labels if isinstance(label, Mbarrier) and label.action is Action.INIT}
+            inits = {label.layout for label in labels if isinstance(label, Mbarrier) and label.action is Action.INIT}
             if len(inits) > 1:
                 machine.unknown("the layout of an mbarrier object", instruction)
-            warp.own(slot)[lane] = int(op.reports in inits)
+            warp.own(slot)[lane] = int(op.layout in inits)
         return True
 
     return run

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NoReturn
 
-from memmodel.base.labels import Access, Action, Barrier, Domain, Fence, Label, Mbarrier, ProxyFence, Side
+from memmodel.base.labels import Access, Action, Barrier, Domain, Fence, Label, Mbarrier, ProxyFence, Side, layout_of
 from memmodel.base.points import BarrierId
 from memmodel.kernel.flow.ahead import NOBODY
 from memmodel.kernel.launch import Launch
@@ -219,7 +219,8 @@ class Machine:
         assert event.block is not None
         place = event.block, event.first
         before = self.object(*place)
-        after, bad = before.after(action, count, size, drop=drop, no_complete=no_complete, life=before.number + 1)
+        life, layout = before.number + 1, layout_of(event.label)
+        after, bad = before.after(action, count, size, drop=drop, no_complete=no_complete, life=life, layout=layout)
         self.objects[place] = after
         phase = 0 if action is Action.INIT else before.over
         if bad:
