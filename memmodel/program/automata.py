@@ -14,6 +14,21 @@ from memmodel.base.oneline import count as count_of
 from memmodel.ptx.vocabulary import MAX_TX, MbarrierLayout
 
 
+def changes(action: Action, count: int, size: int) -> tuple[int, int]:
+    """What an operation on a valid mbarrier object adds to the pending arrivals and to the tx-count."""
+    match action:
+        case Action.ARRIVE:
+            return -count, size
+        case Action.PENDING:
+            return count, 0
+        case Action.EXPECT_TX:
+            return 0, size
+        case Action.COMPLETE_TX:
+            return 0, -size
+        case _:
+            return 0, 0
+
+
 @dataclass(frozen=True, slots=True)
 class MbarrierCounts:
     """An mbarrier object between two operations.
@@ -53,19 +68,9 @@ class MbarrierCounts:
             return self, True
         if action is Action.INVAL:
             return replace(self, live=False), False
-        pending, expected, tx = self.pending, self.expected, self.tx
-        match action:
-            case Action.ARRIVE:
-                tx += size
-                pending -= count
-                if drop:
-                    expected = max(0, expected - count)
-            case Action.PENDING:
-                pending += count
-            case Action.EXPECT_TX:
-                tx += size
-            case _:
-                tx -= size
+        arrivals, size_change = changes(action, count, size)
+        pending, tx = self.pending + arrivals, self.tx + size_change
+        expected = max(0, self.expected - count) if drop else self.expected
         bad = pending < 0 or pending > self.layout.max_arrivals or abs(tx) > MAX_TX
         pending = max(0, pending)
         if pending == 0 and tx == 0:

@@ -159,6 +159,41 @@ OVER:
     assert ("undefined-mbarrier" in rules(verdict_of(body))) is bool(over)
 
 
+@pytest.mark.parametrize("layout", MbarrierLayout)
+@pytest.mark.parametrize(("guard", "word"), [("@%p0", "clean"), ("@%p6", "undecided")])
+def test_the_pending_count_has_a_limit_in_other_schedules(layout: MbarrierLayout, guard: str, word: str) -> None:
+    """Two warps add an arrival each, which is made at once in this run; together they get above the limit."""
+    count = layout.max_arrivals - 1
+    body = f"""@%p0 {init(layout, count)}
+bar.sync 0;
+and.b32 %r9, %r0, 31; setp.eq.s32 %p6, %r9, 0;
+{guard} cp.async.mbarrier.arrive.shared::cta.b64 [bar];
+bar.sync 0;
+@!%p0 bra OVER;
+mbarrier.arrive.shared::cta.b64 _, [bar], {count};
+{wait("bar", 0)}
+OVER:
+"""
+    assert verdict_of(body, threads=64).word == word
+
+
+@pytest.mark.parametrize(("size", "word"), [(MAX_TX // 2, "clean"), (MAX_TX // 2 + 1, "undecided")])
+def test_the_tx_count_has_a_limit_in_other_schedules(size: int, word: str) -> None:
+    """Two warps expect and complete as many bytes each; together they may have expected too many."""
+    body = f"""@%p0 mbarrier.init.shared::cta.b64 [bar], 1;
+bar.sync 0;
+and.b32 %r9, %r0, 31; setp.eq.s32 %p6, %r9, 0;
+@%p6 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], {size};
+@%p6 mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [bar], {size};
+bar.sync 0;
+@!%p0 bra OVER;
+mbarrier.arrive.shared::cta.b64 _, [bar];
+{wait("bar", 0)}
+OVER:
+"""
+    assert verdict_of(body, threads=64).word == word
+
+
 # ---- barriers ----------------------------------------------------------------------------------------------------
 
 ALL = 0b1111

@@ -29,7 +29,7 @@ from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.objects import ObjectStep
 from memmodel.kernel.trace.problems import UNKNOWN_VALUE, Failure, Refused
 from memmodel.kernel.trace.threads import TraceThread
-from memmodel.program.automata import MbarrierCounts
+from memmodel.program.automata import MbarrierCounts, changes
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Scope, Sem
 
@@ -226,8 +226,9 @@ class Machine:
         if bad:
             self.run.miscounted.append(event)
         event.note = (*event.note, event.first, phase, after.life, *self._elsewhere(event), *(["bad"] if bad else []))
+        change = changes(action, count, size)
         log = self.run.objects.setdefault(place, [])
-        log.append(ObjectStep(event, True, phase, after.over, after.life, 0))
+        log.append(ObjectStep(event, True, phase, after.over, after.life, 0, before.pending, *change))
 
     def test(self, event: TraceEvent, seen: int, *, stale: bool) -> None:
         """A test that returned true. `stale`: it asked for a phase before the one that ended last."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from memmodel.base.labels import Action, Allocates, Barrier, Half, Mbarrier, Signal, action_of
+from memmodel.base.labels import Action, Allocates, Barrier, Half, Mbarrier, Signal, action_of, layout_of
 from memmodel.base.rows import Rows
 from memmodel.isa.lowered import body_of, lowered, registers
 from memmodel.isa.matrix.tensor_columns import COLUMNS
@@ -21,6 +21,7 @@ from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.objects import ObjectStep
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import Mem
+from memmodel.ptx.vocabulary import MAX_TX, MbarrierLayout
 
 RESIDENT = "a cooperative launch, or a grid that the device holds at once"
 """What it takes to drop the assumption that all CTAs are resident."""
@@ -141,6 +142,7 @@ class _Life:
         self.tests: dict[int, list[int]] = {}
         self.arrivals: dict[int, list[int]] = {}
         self.steps: list[tuple[int, ObjectStep]] = []
+        self.layout = MbarrierLayout.V0
         self.events = self.updates = 0
         for step in log:
             number, label = graph.number.get(id(step.event)), step.event.label
@@ -152,7 +154,9 @@ class _Life:
                 continue
             if not step.update:
                 self.tests.setdefault(step.seen_by_tests - 1, []).append(number)
-            elif label.action not in (Action.INIT, Action.INVAL):
+            elif label.action is Action.INIT:
+                self.layout = layout_of(label)
+            elif label.action is not Action.INVAL:
                 self.phases.setdefault(step.before, []).append(number)
                 self.steps.append((number, step))
                 if label.action is Action.ARRIVE and not self._completes_no_phase(number):
@@ -171,6 +175,7 @@ class _Life:
             why = self._needs_arrival(number, step)
             if why and not any(order.before[number] >> other & 1 for other in self._others(step)):
                 complaints.append(sentence(self.instruction(number), why))
+        complaints += self._beyond_range()
         for phase, members in self.tests.items():
             complaints += [
                 sentence(self.instruction(test), f"it may pass on another phase than {phase}")
@@ -183,6 +188,24 @@ class _Life:
                 complaints.append(
                     sentence(self.instruction(test), f"it looks ahead, and may pass on another phase than {phase}")
                 )
+        return complaints
+
+    def _beyond_range(self) -> list[str]:
+        """The updates with which a count gets out of its range if all that raise it, or all that lower it, come first:
+        other schedules may order the updates of a phase otherwise."""
+        complaints = []
+        totals: dict[int, tuple[int, int, int]] = {}
+        for number, step in self.steps:
+            pending, expected, completed = totals.get(step.before, (step.pending, 0, 0))
+            pending += max(0, step.arrivals)
+            expected, completed = expected + max(0, step.bytes), completed + max(0, -step.bytes)
+            totals[step.before] = pending, expected, completed
+            if pending > self.layout.max_arrivals and step.arrivals > 0:
+                why = f"the pending count may get above {self.layout.max_arrivals} in another schedule"
+                complaints.append(sentence(self.instruction(number), why))
+            if max(expected, completed) > MAX_TX and step.bytes:
+                why = f"the tx-count may get out of its range, up to {MAX_TX}, in another schedule"
+                complaints.append(sentence(self.instruction(number), why))
         return complaints
 
     def late_tests(self, order: _Order) -> list[tuple[int, int]]:

@@ -14,7 +14,10 @@ PARITIES = 2
 
 
 class ObjectStep(NamedTuple):
-    """An update of an mbarrier object or a test that saw a phase end, in the order of the run."""
+    """An update of an mbarrier object or a test that saw a phase end, in the order of the run.
+
+    `pending`: the pending count before an update; `arrivals`, `bytes`: what it adds to that and to the tx-count.
+    """
 
     event: TraceEvent
     update: bool
@@ -22,6 +25,9 @@ class ObjectStep(NamedTuple):
     after: int
     life: int
     seen_by_tests: int
+    pending: int = 0
+    arrivals: int = 0
+    bytes: int = 0
 
 
 class AwaitedPhase(NamedTuple):
