@@ -21,7 +21,7 @@ from memmodel.events.values import ZERO
 from memmodel.events.walk import Walk
 from memmodel.litmus.syntax import LocValue, RegValue, Term
 from memmodel.memory.bytes import Cell, Footprint
-from memmodel.program.expressions import Const
+from memmodel.program.automata import changes
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import AtBarrier, Jump, OnObject
 from memmodel.program.uses import asked_constants, constants
@@ -31,12 +31,12 @@ MAX_PASSES = 64
 """Passes after which addresses that still change are given up."""
 
 MAX_PENDING = 256
-"""More arrivals than this are not told apart for mbarrier.pending_count."""
+"""If an mbarrier object may have more pending counts than this, mbarrier.pending_count is too much to ask."""
 
 
 def elaborate(lowered: LoweredTest, bound: int, terms: Sequence[Term], *, grounded: bool = False) -> EventGraph:
     """Events of a test; `grounded`: no value supports itself. Raises TooLarge."""
-    knowledge = Knowledge(lowered.space, *_most_answers(lowered), may_wait=_may_wait(lowered), grounded=grounded)
+    knowledge = Knowledge(lowered.space, _most_phases(lowered), may_wait=_may_wait(lowered), grounded=grounded)
     seeds = asked_constants(lowered) if grounded else asked_constants(lowered) | constants(lowered)
     loops = [Loops(program) for program in lowered.programs]
     for number in range(MAX_PASSES):
@@ -54,12 +54,9 @@ def elaborate(lowered: LoweredTest, bound: int, terms: Sequence[Term], *, ground
     raise TooLarge("the addresses that the test computes do not settle")
 
 
-def _most_answers(lowered: LoweredTest) -> tuple[int, int]:
-    """How many phases, and how many pending arrivals, are told apart in the first pass."""
-    steps = [step.op for program in lowered.programs for step in program.steps if isinstance(step.op, OnObject)]
-    pending = sum(instance.arrivals or 0 for instance in lowered.space.instances)
-    pending += sum(op.count.value if isinstance(op.count, Const) else MAX_PENDING for op in steps if op.count)
-    return 2 + len(steps), min(pending, MAX_PENDING)
+def _most_phases(lowered: LoweredTest) -> int:
+    """How many phases are told apart in the first pass."""
+    return 2 + sum(isinstance(step.op, OnObject) for program in lowered.programs for step in program.steps)
 
 
 def _may_wait(lowered: LoweredTest) -> bool:
@@ -101,12 +98,16 @@ def _learn(walk: Walk, graph: EventGraph, knowledge: Knowledge, seeds: frozenset
             knowledge.racing_loops.add((number, loop))
     knowledge.most_phases = max(knowledge.most_phases, 2 + len(graph.of_kind(ObjectEvent)))
     knowledge.most_lives = max(knowledge.most_lives, _most_lives(graph))
+    pending_before = len(knowledge.pending)
+    knowledge.pending |= _pending_counts(graph)
     may_wait = knowledge.may_wait
     knowledge.may_wait = may_wait or _uneven(graph)
     _thin_air(graph, knowledge, seeds)
     if walk.build.outdated_cells() or len(knowledge.racing_loops) > racing_before or knowledge.may_wait is not may_wait:
         return "events"
     if len(knowledge.states()) > states_before and any(event.result for event in graph.of_kind(ObjectEvent)):
+        return "events"
+    if len(knowledge.pending) > pending_before:
         return "events"
     return "values" if walk.build.outdated_values() else ""
 
@@ -118,6 +119,23 @@ def _most_lives(graph: EventGraph) -> int:
         begun = int(event.object.instance.arrivals is not None)
         lives[event.object] = lives.get(event.object, begun) + (event.action is Action.INIT)
     return max(lives.values(), default=0)
+
+
+def _pending_counts(graph: EventGraph) -> set[int]:
+    """The pending counts that the objects which are asked for them may have: any of their arrivals may have come in
+    this phase, or dropped out before. Raises TooLarge."""
+    counts: set[int] = set()
+    updates = graph.of_kind(ObjectEvent)
+    for cell in {event.object for event in updates if event.pending is not None}:
+        of_object = [event for event in updates if event.object == cell]
+        totals = {0, cell.instance.arrivals or 0, *(one.count for one in of_object if one.action is Action.INIT)}
+        for event in of_object:
+            change, _ = changes(event.action, event.count, event.bytes)
+            totals |= {total + change for total in totals}
+            if len(totals) > MAX_PENDING:
+                raise TooLarge(f"mbarrier.pending_count may return more than {MAX_PENDING} numbers")
+        counts |= totals
+    return {count for count in counts if count >= 0}
 
 
 def _may_race(read: object, graph: EventGraph) -> bool:

@@ -27,14 +27,13 @@ class Knowledge:
 
     `racing_loops`: spin loops of which a failed round may race. `may_wait`: some barrier may wait for ever.
     `most_phases`: how many phases of an mbarrier object a state can tell apart, `most_lives`: how many lives.
-    `most_pending`: how many arrivals may be pending. `rounds`: how often loops are followed whose jumps depend on
+    `pending`: the pending counts that an object may have. `rounds`: how often loops are followed whose jumps depend on
     values that were read, and still always go back. `grounded`: no value supports itself, so that a value which takes
     more writes, one after the other, than an execution has (`most_writes`, of scalars) is impossible.
     """
 
     space: AddressSpace
     most_phases: int = 2
-    most_pending: int = 0
     rounds: int = 0
     most_lives: int = 1
     grounded: bool = False
@@ -43,6 +42,7 @@ class Knowledge:
     starts: Starts = field(default_factory=Starts)
     racing_loops: set[tuple[int, Loop]] = field(default_factory=set)
     may_wait: bool = False
+    pending: set[int] = field(default_factory=lambda: {0})
     _domains: dict[Cell, Domain] = field(default_factory=dict)
     _scalars: dict[Edges, bool] = field(default_factory=dict)
     _exact: dict[Cell, None] = field(default_factory=dict)

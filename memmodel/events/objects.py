@@ -168,7 +168,7 @@ def _answers(build: Builder, op: OnObject, uid: int, when: int) -> ObjectAnswers
         phases = range(2) if op.label.action is Action.TEST else build.knowledge.states()
         result = _fresh(build, uid, op.label.action.value, phases, when)
     if op.pending is not None:
-        pending = _fresh(build, uid, "pending", range(build.knowledge.most_pending + 1), when)
+        pending = _fresh(build, uid, "pending", sorted(build.knowledge.pending), when)
     if op.report is not None:
         report = _fresh(build, uid, "report", range(2), when)
     return ObjectAnswers(result, pending, report)

@@ -148,6 +148,25 @@ def test_a_declaration_gives_the_first_layout(over: int, engine: str) -> None:
     assert ("undefined-mbarrier" in api.check(text, engine=engine).answer.flags) is bool(over)
 
 
+@pytest.mark.parametrize("size", [3, 300, 1 << 19])
+def test_how_many_are_pending_has_no_limit_but_that_of_the_object(size: int) -> None:
+    """Only the counts that an object can have are told apart, however large they are."""
+    text = f"""PTX large
+.shared .align 8 .b64 bar = mbarrier({size});
+thread P0 @ cta 0, gpu 0 {{
+  mbarrier.arrive_drop.shared::cta.b64 _, [bar], {size - 2};
+  mbarrier.arrive.noComplete.shared::cta.b64 %s, [bar], 1;
+  mbarrier.pending_count.b64 %r0, %s;
+}}
+thread P1 @ cta 0, gpu 0 {{
+  mbarrier.arrive.shared::cta.b64 _, [bar];
+}}
+exists (P0:r0 == 1)
+"""
+    states = api.outcomes(text, engine="z3")
+    assert sorted(number for state in states.states for _, number in state.values) == [1, 2] and states.complete
+
+
 @pytest.mark.parametrize("over", [0, 1])
 @pytest.mark.parametrize("layout", MbarrierLayout)
 def test_the_pending_count_has_a_limit_in_a_kernel(layout: MbarrierLayout, over: int) -> None:
