@@ -7,10 +7,11 @@ docs/kernels-theorem.md has the theorem.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from memmodel.base.labels import Action, Allocates, Barrier, Half, Mbarrier, Signal, action_of, layout_of
-from memmodel.base.rows import Rows
+from memmodel.base.labels import Action, Allocates, Allocation, Barrier, Half, Mbarrier, Signal, action_of, layout_of
+from memmodel.base.rows import Rows, bits
 from memmodel.isa.lowered import body_of, lowered, registers
 from memmodel.isa.matrix.tensor_columns import COLUMNS
 from memmodel.kernel.flow.origin import from_memory
@@ -34,7 +35,7 @@ def sentence(instruction: PtxInstruction, why: str) -> str:
 
 
 class Counts:
-    """The arrivals, phases and waits of a run, made ready to be looked at under many orders."""
+    """The arrivals, phases, waits and allocations of a run, made ready to be looked at under many orders."""
 
     def __init__(self, graph: Graph, run: LaunchTrace, body: tuple[PtxInstruction, ...]) -> None:
         self._graph, self._body = graph, body
@@ -47,6 +48,7 @@ class Counts:
                 if number is not None and isinstance(label, Barrier) and label.half is Half.ARRIVE:
                     self._arrivals.setdefault(event.barrier, []).append((count, event.generation, number))
                     count += 1
+        self._columns = ColumnOrder(graph, run)
         self._peeks = [
             ((event.block, event.first, event.note[2]), phase, graph.number[id(event)])
             for event, phase in run.peeks
@@ -62,7 +64,8 @@ class Counts:
                 self._lives.append(((block, first, life), steps, _Life(steps, graph, body, self._past)))
 
     def complaints(self, before: Rows, base: Rows, gone: int = 0) -> list[str]:
-        """Arrivals of one generation or phase come before those of the next, and a wait passes on its own phase only.
+        """Arrivals of one generation or phase come before those of the next, a wait passes on its own phase only, and
+        no alloc depends on the schedule.
 
         `before`: the order of execution. `base`: base causality. `gone`: events that are not there; of an object or
         barrier that lacks some of its updates, nothing is said.
@@ -79,6 +82,7 @@ class Counts:
         order = _Order(before, base, gone)
         for which, life in self._lives_without(gone):
             complaints += life.complaints(order, peeked.get(which, []))
+        complaints += [sentence(self._body[at], why) for at, why in self._columns.complaints(before, gone)]
         return list(dict.fromkeys(complaints))
 
     def late_tests(self, before: Rows, base: Rows) -> list[tuple[int, int]]:
@@ -260,6 +264,67 @@ class _Life:
         """True if a test comes before the end of the phase after its own, or that phase does not end."""
         ends = self.phases.get(phase + 1, ()) if self.over > phase + 1 else ()
         return not ends or any(order.before[test] >> event & 1 for event in ends)
+
+
+@dataclass(slots=True)
+class TensorAllocation:
+    """An alloc of a run. `event`: its number in the graph; `taken`: the columns that others cannot have meanwhile;
+    `freed`: the deallocs of it.
+    """
+
+    event: int
+    at: int
+    columns: int
+    taken: int
+    freed: int = 0
+
+
+class ColumnOrder:
+    """The allocations of tensor memory of a run by CTA, made ready to be looked at under many orders.
+
+    A tcgen05.alloc waits until its columns are free, which orders nothing, and the number of columns "should not
+    increase between any two allocations in the execution order within the CTA".
+    """
+
+    def __init__(self, graph: Graph, run: LaunchTrace) -> None:
+        self._by_cta: dict[object, list[TensorAllocation]] = {}
+        known: dict[int, TensorAllocation] = {}
+        events = [
+            (event, event.label, graph.number[id(event)])
+            for thread in run.threads
+            for event in thread.events
+            if isinstance(event.label, Allocates) and id(event) in graph.number
+        ]
+        for event, label, number in events:
+            columns = event.note[0] if label.what is Allocation.ALLOC else None
+            if isinstance(columns, int):
+                taken = COLUMNS if label.exclusive else columns
+                known[id(event)] = TensorAllocation(number, event.at, columns, taken)
+                cta = run.threads[event.thread].place.cta_id
+                self._by_cta.setdefault(cta, []).append(known[id(event)])
+        for event, label, number in events:
+            for owner in event.owners if label.what is Allocation.DEALLOC else ():
+                if id(owner) in known:
+                    known[id(owner)].freed |= 1 << number
+
+    def complaints(self, before: Rows, gone: int) -> Iterator[tuple[int, str]]:
+        """The number of the instruction, and what is wrong. `before`: the order of execution; `gone`: events that are
+        not there."""
+        for of_cta in self._by_cta.values():
+            allocations = [one for one in of_cta if not gone >> one.event & 1]
+            for one in allocations:
+                others = [it for it in allocations if it is not one and not before[one.event] >> it.event & 1]
+                smaller = [it.columns for it in others if not before[it.event] >> one.event & 1]
+                if min(smaller, default=one.columns) < one.columns:
+                    yield one.at, f"in another schedule it may come after an alloc of {min(smaller)} columns"
+                held = sum(it.taken for it in others if not self._is_freed(it, one, before, gone))
+                if held + one.taken > COLUMNS:
+                    yield one.at, "in another schedule it may have to wait for columns that others hold"
+
+    @staticmethod
+    def _is_freed(allocation: TensorAllocation, later: TensorAllocation, before: Rows, gone: int) -> bool:
+        """True if the columns of an allocation are free before a later one, whatever the schedule."""
+        return any(before[freed] >> later.event & 1 for freed in bits(allocation.freed & ~gone))
 
 
 def _ordered(

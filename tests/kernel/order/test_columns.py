@@ -1,0 +1,48 @@
+"""Allocations of tensor memory that another schedule makes in another order: an alloc waits until columns are free."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.kernel.engines import verdict_of
+
+
+def alloc(columns: int, at: int = 0) -> str:
+    address = f"[%r4+{at}]"
+    return f"tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 {address}, {columns};\nbar.warp.sync -1;\n"
+
+
+def dealloc(columns: int, at: int = 0) -> str:
+    return f"ld.shared.b32 %r23, [%r4+{at}];\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 %r23, {columns};\n"
+
+
+MEET = "bar.sync 0;\n"
+BOTH = alloc(256) + alloc(256, 4) + dealloc(256) + dealloc(256, 4)
+OTHERS_BOTH = alloc(256, 8) + alloc(256, 12) + dealloc(256, 8) + dealloc(256, 12)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "why"),
+    [
+        (alloc(256) + dealloc(256), alloc(256, 8) + dealloc(256, 8), ""),
+        (alloc(512) + dealloc(512) + MEET, MEET + alloc(512, 8) + dealloc(512, 8), ""),
+        (BOTH + MEET, MEET + OTHERS_BOTH, ""),
+        (BOTH, OTHERS_BOTH, "it may have to wait for columns"),
+        (alloc(512) + dealloc(512) + MEET, alloc(512, 8) + MEET + dealloc(512, 8), "it may have to wait for columns"),
+        (alloc(128) + MEET + dealloc(128), MEET + alloc(64, 8) + dealloc(64, 8), ""),
+        (alloc(128) + dealloc(128), alloc(64, 8) + dealloc(64, 8), "it may come after an alloc of 64 columns"),
+    ],
+    ids=["enough", "in turn", "all in turn", "each has half", "freed too late", "fewer", "more in another order"],
+)
+def test_two_warps_allocate(first: str, second: str, why: str) -> None:
+    """In the run, the first warp is done before the second one begins."""
+    body = f"""setp.lt.u32 %p5, %r0, 32;
+@!%p5 bra SECOND;
+{first}bra OVER;
+SECOND:
+{second}OVER:
+"""
+    verdict = verdict_of(body, threads=64)
+    if why:
+        assert verdict.word != "clean" and any(why in reason for reason in verdict.open), verdict.open
+    else:
+        assert verdict.word == "clean", (verdict.findings, verdict.open)
