@@ -18,7 +18,7 @@ from memmodel.kernel.flow.origin import from_memory
 from memmodel.kernel.order.graph import Graph
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
-from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.launch import LaunchTrace, RegisterChange
 from memmodel.kernel.trace.objects import ObjectStep
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import Mem
@@ -35,7 +35,7 @@ def sentence(instruction: PtxInstruction, why: str) -> str:
 
 
 class Counts:
-    """The arrivals, phases, waits and allocations of a run, made ready to be looked at under many orders."""
+    """The arrivals, phases, waits, allocations and registers of a run, made ready to be looked at under many orders."""
 
     def __init__(self, graph: Graph, run: LaunchTrace, body: tuple[PtxInstruction, ...]) -> None:
         self._graph, self._body = graph, body
@@ -48,7 +48,7 @@ class Counts:
                 if number is not None and isinstance(label, Barrier) and label.half is Half.ARRIVE:
                     self._arrivals.setdefault(event.barrier, []).append((count, event.generation, number))
                     count += 1
-        self._columns = ColumnOrder(graph, run)
+        self._columns, self._registers = ColumnOrder(graph, run), RegisterPools(graph, run)
         self._peeks = [
             ((event.block, event.first, event.note[2]), phase, graph.number[id(event)])
             for event, phase in run.peeks
@@ -65,7 +65,7 @@ class Counts:
 
     def complaints(self, before: Rows, base: Rows, gone: int = 0) -> list[str]:
         """Arrivals of one generation or phase come before those of the next, a wait passes on its own phase only, and
-        no alloc depends on the schedule.
+        no alloc and no setmaxnreg depends on the schedule.
 
         `before`: the order of execution. `base`: base causality. `gone`: events that are not there; of an object or
         barrier that lacks some of its updates, nothing is said.
@@ -82,7 +82,8 @@ class Counts:
         order = _Order(before, base, gone)
         for which, life in self._lives_without(gone):
             complaints += life.complaints(order, peeked.get(which, []))
-        complaints += [sentence(self._body[at], why) for at, why in self._columns.complaints(before, gone)]
+        waits = (*self._columns.complaints(before, gone), *self._registers.complaints(before))
+        complaints += [sentence(self._body[at], why) for at, why in waits]
         return list(dict.fromkeys(complaints))
 
     def late_tests(self, before: Rows, base: Rows) -> list[tuple[int, int]]:
@@ -325,6 +326,42 @@ class ColumnOrder:
     def _is_freed(allocation: TensorAllocation, later: TensorAllocation, before: Rows, gone: int) -> bool:
         """True if the columns of an allocation are free before a later one, whatever the schedule."""
         return any(before[freed] >> later.event & 1 for freed in bits(allocation.freed & ~gone))
+
+
+class RegisterPools:
+    """What the warps of a run did to the registers of their CTAs, made ready to be looked at under many orders.
+
+    A setmaxnreg.inc waits until others have given back enough. Where nothing is given back later than something is
+    taken, whatever is given back comes in every schedule, and it is enough for all, as in this run.
+    """
+
+    def __init__(self, graph: Graph, run: LaunchTrace) -> None:
+        self._changes = [
+            (change, self._numbers(graph, run, change, behind=True), self._numbers(graph, run, change, behind=False))
+            for change in run.register_changes
+        ]
+
+    @staticmethod
+    def _numbers(graph: Graph, run: LaunchTrace, change: RegisterChange, *, behind: bool) -> list[int]:
+        """The first event of each lane behind a change, or the last one before it."""
+        numbers = []
+        for thread, place in change.places:
+            events = run.threads[thread].events
+            left = events[place:] if behind else reversed(events[:place])
+            numbers += [graph.number[id(event)] for event in left if id(event) in graph.number][:1]
+        return numbers
+
+    def complaints(self, before: Rows) -> Iterator[tuple[int, str]]:
+        """The number of the instruction, and what is wrong. `before`: the order of execution."""
+        for number, (taken, behind, _) in enumerate(self._changes):
+            for later, (given, _, ahead) in enumerate(self._changes):
+                if taken.cta != given.cta or taken.taken < 0 or given.taken > 0:
+                    continue
+                threads = {thread for thread, _ in taken.places}
+                own = number < later and any(thread in threads for thread, _ in given.places)
+                if own or any(first == last or before[first] >> last & 1 for first in behind for last in ahead):
+                    yield taken.at, "in another schedule the registers may be given back only after it"
+                    break
 
 
 def _ordered(

@@ -66,6 +66,16 @@ class Committed(NamedTuple):
     events: int
 
 
+class RegisterChange(NamedTuple):
+    """A setmaxnreg at instruction `at` that took registers from the pool of a CTA, or gave (-`taken`) registers back.
+    `places`: by lane the thread, and how many events it had by then."""
+
+    at: int
+    cta: int
+    taken: int
+    places: tuple[tuple[int, int], ...]
+
+
 @dataclass(slots=True)
 class LaunchTrace:
     """The record of one run of a launch."""
@@ -109,6 +119,8 @@ class LaunchTrace:
     """Updates of mbarrier objects that break their counts."""
     stale_tests: list[TraceEvent] = field(default_factory=list)
     """Tests of mbarrier objects for a state that is too old."""
+    register_changes: list[RegisterChange] = field(default_factory=list)
+    """What warps did to the registers of their CTAs, in the order of the run."""
     chosen: list[tuple[TraceEvent, TraceEvent | None]] = field(default_factory=list)
     """The strong reads that return the write that the schedule chooses, each with that write."""
     memory: Sequence[Block] = ()

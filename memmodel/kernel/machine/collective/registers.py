@@ -11,6 +11,7 @@ from memmodel.kernel.machine.collective.checks import RULE
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.rows import LANES
 from memmodel.kernel.machine.state import Blocking, Machine
+from memmodel.kernel.trace.launch import RegisterChange
 from memmodel.program.warp_ops import TakeRegisters
 from memmodel.ptx.module.syntax import PtxInstruction
 
@@ -29,6 +30,9 @@ def take_registers(op: TakeRegisters, instruction: PtxInstruction) -> Blocking:
         if more > warp.cta.spare:
             return False
         warp.cta.spare -= more
+        places = tuple((warp.threads[lane].number, len(warp.threads[lane].events)) for lane in lanes)
+        change = RegisterChange(instruction.number, warp.threads[lanes[0]].cta, more, places)
+        machine.run.register_changes += [change] if more else []
         warp.limit, warp.limit_known = op.count, True
         machine.version += 1
         return True

@@ -1,4 +1,4 @@
-"""Allocations of tensor memory that another schedule makes in another order: an alloc waits until columns are free."""
+"""What waits for columns of tensor memory or for registers, and in another schedule may wait for ever."""
 
 from __future__ import annotations
 
@@ -46,3 +46,34 @@ SECOND:
         assert verdict.word != "clean" and any(why in reason for reason in verdict.open), verdict.open
     else:
         assert verdict.word == "clean", (verdict.findings, verdict.open)
+
+
+TAKE, GIVE = "setmaxnreg.inc.sync.aligned.u32 208;\n", "setmaxnreg.dec.sync.aligned.u32 160;\n"
+TOGETHER = "bar.sync 1, 256;\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "word"),
+    [
+        (TAKE + TOGETHER, TAKE + TOGETHER, "clean"),
+        (TAKE + GIVE + TOGETHER, TAKE + TOGETHER + GIVE, "undecided"),
+        (TAKE + TOGETHER + GIVE, TAKE + GIVE + TOGETHER, "undecided"),
+    ],
+    ids=["all get some", "the second keeps them", "the first keeps them"],
+)
+def test_two_warpgroups_take_registers(first: str, second: str, word: str) -> None:
+    """A third one gives back what is enough for both, or for one at a time."""
+    given = 40 if word == "clean" else 112
+    body = f"""{GIVE}bar.sync 0;
+setp.lt.u32 %p5, %r0, 128;
+@%p5 bra FIRST;
+setp.lt.u32 %p6, %r0, 256;
+@%p6 bra SECOND;
+setmaxnreg.dec.sync.aligned.u32 {given};
+bra OVER;
+FIRST:
+{first}bra OVER;
+SECOND:
+{second}OVER:
+"""
+    assert verdict_of(body, threads=384).word == word
