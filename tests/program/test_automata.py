@@ -167,6 +167,15 @@ exists (P0:r0 == 1)
     assert sorted(number for state in states.states for _, number in state.values) == [1, 2] and states.complete
 
 
+@pytest.mark.parametrize(("layout", "word"), [(MbarrierLayout.V0, "always"), (MbarrierLayout.V1, "undecided")])
+def test_how_many_are_pending_is_asked_of_the_first_layout(layout: MbarrierLayout, word: str) -> None:
+    """ ".layout = { .layout::v0 }" (mbarrier.pending_count): what it returns for another one, is not said."""
+    asked = "mbarrier.arrive.noComplete.shared::cta.b64 %s, [bar], 1; mbarrier.pending_count.b64 %r0, %s;"
+    text = PENDING.format(init=f"{init(layout, 3)} {asked}").replace("(true)", "(P0:r0 == 3)")
+    answer = api.check(text).answer
+    assert (answer.observation.value, answer.flags) == (word, ())
+
+
 @pytest.mark.parametrize("over", [0, 1])
 @pytest.mark.parametrize("layout", MbarrierLayout)
 def test_the_pending_count_has_a_limit_in_a_kernel(layout: MbarrierLayout, over: int) -> None:

@@ -204,8 +204,12 @@ def _reports_value(operands: list[Operand]) -> bool:
 
 
 def pending_count(call: Call) -> tuple[Op, ...]:
-    """mbarrier.pending_count: what the arrive that made the state saw."""
-    return pending(call, Get(call.register(call.operands[1])))
+    """mbarrier.pending_count: what the arrive that made the state saw. It is for objects of .layout::v0; which object
+    made a state is left to the execution."""
+    newer: tuple[Op, ...] = ()
+    if MbarrierLayout.V1 in _layouts(call):
+        newer = (Unmodelled("mbarrier.pending_count where an mbarrier object has .layout::v1", Const(1)),)
+    return (*newer, *pending(call, Get(call.register(call.operands[1]))))
 
 
 def pending_count_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
@@ -215,17 +219,22 @@ def pending_count_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
 
 def check_layout(call: Call) -> tuple[Op, ...]:
     """mbarrier.check_layout: known where all objects of the test have one layout; declared objects have .layout::v0."""
-    test, asked = call.context.test, _layout(call)
+    layouts = _layouts(call)
+    several = (Unmodelled("mbarrier objects of a test have different layouts", Const(1)),)
+    has = Const(int(_layout(call) in layouts))
+    return (_used(call), *(several if len(layouts) > 1 else ()), *call.assign(call.operands[0], has))
+
+
+def _layouts(call: Call) -> set[MbarrierLayout]:
+    """The layouts that the objects of the test may have."""
+    test = call.context.test
     inits = (
         MbarrierLayout.V1 if MbarrierLayout.V1.value in instruction.parts else MbarrierLayout.V0
         for thread in test.threads
         for instruction in instructions(thread)
         if instruction.parts[:2] == ("mbarrier", "init")
     )
-    layouts = {*inits, *(MbarrierLayout.V0 for variable in test.variables if variable.mbarrier is not None)}
-    several = (Unmodelled("mbarrier objects of a test have different layouts", Const(1)),)
-    has = Const(int(asked in layouts))
-    return (_used(call), *(several if len(layouts) > 1 else ()), *call.assign(call.operands[0], has))
+    return {*inits, *(MbarrierLayout.V0 for variable in test.variables if variable.mbarrier is not None)}
 
 
 def check_layout_in_module(call: Call) -> tuple[Op | WarpOp, ...]:
