@@ -29,6 +29,7 @@ from memmodel.repair.glance import Glance
 from memmodel.repair.hints import broken_rules, by_turns, reasons, sufficient_changes
 from memmodel.repair.insertion.accesses import moved_accesses
 from memmodel.repair.insertion.arrivals import arrivals
+from memmodel.repair.insertion.flags import flags
 from memmodel.repair.insertion.meetings import meetings
 from memmodel.repair.insertion.rereads import repeats
 from memmodel.repair.judge import (
@@ -189,6 +190,8 @@ def _fixed(
     stronger, others = strengthenings(asked[0]), _others(asked[0], before)
     aims = list(_aims(before))
     search.accesses = moved_accesses(asked[0])
+    search.flags = flags(asked[0], by_turns(before.counterexamples)[:FIRST_MET])
+    search.asks_for_strong = Reason.WEAK in reasons(before.counterexamples)
     search.judge, search.quick_judge = judge, looking_for(before.findings, name, models, options)
     for number, search.aim in enumerate(aims):
         if len(models) > 1:
@@ -223,8 +226,8 @@ def _fixed(
     repairs = tuple(_made(name, text, edits, others) for edits, others in by_idea(known, most, text))
     if not stopped:
         repairs = tuple(replace(repair, depends=wrong_under(name, repair.new, models, options)) for repair in repairs)
-        weak = Reason.WEAK in reasons(before.counterexamples)  # else what is missing is not that data is strong
-        turn = {repair: not weak and any(map(makes_strong, repair.changes)) for repair in repairs}
+        # without that reason, what is missing is not that data is strong
+        turn = {repair: not search.asks_for_strong and any(map(makes_strong, repair.changes)) for repair in repairs}
         repairs = tuple(sorted(repairs, key=lambda repair: (turn[repair], repair.cost, bool(repair.depends))))
     return Fixed(name, wrong, repairs, search.tried, reason, stopped)
 

@@ -15,7 +15,7 @@ from memmodel.repair.guided import Nearby
 from memmodel.repair.insertion.arrivals import _missed
 from memmodel.repair.insertion.completed_bytes import completed_bytes
 from memmodel.repair.insertion.lines import Lines
-from memmodel.repair.insertion.meetings import _barrier
+from memmodel.repair.insertion.meetings import barrier_of_two
 from memmodel.repair.insertion.phases import Phases
 from memmodel.repair.insertion.rereads import repeated
 from memmodel.repair.judge import AnswersOfTest
@@ -72,7 +72,7 @@ def test_a_map_that_no_thread_changes_needs_no_fence() -> None:
 def test_at_which_barrier_two_threads_may_meet(places: tuple[str, ...], line: str | None) -> None:
     """All threads of a CTA, or two of them by their number; number 0 is in use."""
     test = lowered("", *(f"{place}: barrier.sync 0;" for place in places))
-    found = _barrier(test, 0, 1)
+    found = barrier_of_two(test, 0, 1)
     assert (found and found[0]) == line
 
 

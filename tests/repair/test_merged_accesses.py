@@ -58,6 +58,30 @@ LAST_ONE = twice(
     "~exists (A:got == 1 /\\ B:got == 1)",
     ".global .u32 x = 1;",
 )
+PUSHED = twice(
+    "ld.relaxed.gpu.global.u32 %a, [x];\nst.relaxed.gpu.global.u32 [n], %a;\nst.relaxed.gpu.global.u32 [x], 1;",
+    "~exists (A:a == 0 /\\ B:a == 0)",
+    ".global .u32 x = 0;\n.global .u32 n = 9;",
+)
+CREDIT = twice(
+    "ld.relaxed.gpu.global.u32 %a, [x];\nsetp.eq.u32 %p, %a, 0;\n@%p bra OUT;\nsub.u32 %a, %a, 1;\n"
+    "st.relaxed.gpu.global.u32 [x], %a;\nOUT: mov.u32 %end, 0;",
+    "~exists (x == 1)",
+    ".global .u32 x = 2;",
+)
+BLIND_LOCK = twice(
+    "S: ld.acquire.gpu.global.u32 %a, [x];\nsetp.ne.u32 %p, %a, 0;\n@%p bra S;\n"
+    "atom.acquire.gpu.global.exch.b32 %o, [x], 1;\nld.global.u32 %c, [c];\nadd.u32 %c, %c, 1;\nst.global.u32 [c], %c;\n"
+    "st.release.gpu.global.u32 [x], 0;",
+    "~exists (c == 1)",
+    ".global .u32 x = 0;\n.global .u32 c = 0;",
+)
+OVERWRITTEN = """PTX overwritten
+.global .u32 d = 1;
+thread A @ cta 0, gpu 0 { ld.global.u32 %r, [d]; }
+thread B @ cta 1, gpu 0 { st.global.u32 [d], 2; }
+~exists (A:r == 2)
+"""
 HALVES = """PTX halves
 .global .align 8 .u32 x[2] = {0};
 thread A @ cta 0, gpu 0 { mov.b64 %v, {1, 1}; st.relaxed.gpu.global.b64 [x], %v; }
@@ -116,6 +140,9 @@ Candidates = Callable[[LoweredTest], Iterable[Edit]]
         (LARGEST, one_atomic, "atom.relaxed.gpu.global.max.u32 %a, [x], 5"),
         (TAKEN, one_atomic, "atom.relaxed.gpu.global.cas.b32 %a, [x], 0, 1"),
         (TURN, one_atomic, "atom.relaxed.gpu.global.exch.b32 %a, [x], 1"),
+        (PUSHED, one_atomic, "atom.relaxed.gpu.global.exch.b32 %a, [x], 1"),
+        (CREDIT, retries, "atom.relaxed.gpu.global.cas.b32 %seen0, [x], %had0, %a"),
+        (BLIND_LOCK, retries, "atom.acquire.gpu.global.cas.b32 %o, [x], %a, 1"),
         (DOUBLED, retries, "atom.relaxed.gpu.global.cas.b32 %seen0, [x], %a, %b"),
         (LAST_ONE, retries, "atom.relaxed.gpu.global.cas.b32 %seen1, [x], %a, %new1"),
         (TORN, one_access, "ld.relaxed.gpu.global.b64"),
@@ -134,6 +161,13 @@ def test_accesses_that_become_one(text: str, candidates: Candidates, wanted: str
 def test_fix_offers_the_atomic() -> None:
     repair = fix("counter", COUNTER, MODELS, OPTIONS).repairs[0]
     assert repair.new.count("atom.relaxed.gpu.global.add.u32") == 2 and "st." not in repair.new
+
+
+def test_a_thread_tells_another_by_a_flag_where_they_meet_at_no_barrier() -> None:
+    """Relaxed data would race no more, and the store could still come first."""
+    new = fix("overwritten", OVERWRITTEN, MODELS, OPTIONS).repairs[0].new
+    assert new.index("ld.global.u32 %r, [d]") < new.index("st.release.gpu.global.u32 [done], 1;")
+    assert new.index("ld.acquire.gpu.global.u32 %done, [done]") < new.index("st.global.u32 [d], 2")
 
 
 def test_accesses_of_two_sizes_become_one_of_one_size() -> None:
@@ -168,13 +202,16 @@ def test_data_that_is_made_strong_comes_last() -> None:
         "ld.relaxed.gpu.global.u32 %a, [x];\nadd.u32 %b, %a, 1;\nadd.u32 %b, %b, 1;\n"
         "st.relaxed.gpu.global.u32 [x], %b;",
         "ld.relaxed.gpu.global.u32 %a, [x];\nfence.sc.gpu;\nst.relaxed.gpu.global.u32 [x], 1;",
+        "ld.relaxed.gpu.global.u32 %a, [x];\nst.release.gpu.global.u32 [y], 1;\nst.relaxed.gpu.global.u32 [x], 1;",
+        "ld.relaxed.gpu.global.u32 %a, [x];\nst.relaxed.gpu.global.u32 [z], 1;\nst.relaxed.gpu.global.u32 [x], 1;",
         "ld.relaxed.gpu.global.u32 %a, [x];\nL: st.relaxed.gpu.global.u32 [x], 1;",
         "ld.relaxed.gpu.global.u32 %a, [x];\nsetp.ne.u32 %p, %a, 0;\n@!%p bra OUT;\nst.relaxed.gpu.global.u32 [x], 1;\n"
         "OUT: mov.u32 %end, 0;",
     ],
 )
 def test_what_no_atomic_does(body: str) -> None:
-    assert not list(one_atomic(api.lowered(Source("one", twice(body, "~exists (x == 9)")))))
+    declared = ".global .u32 x = 0;\n.global .u32 y = 0;\nz aliases x;"
+    assert not list(one_atomic(api.lowered(Source("one", twice(body, "~exists (x == 9)", declared)))))
 
 
 GROUPS = """PTX groups

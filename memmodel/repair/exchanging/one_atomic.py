@@ -1,9 +1,9 @@
 """A load, what is computed from it, and a store to the same place, as one atomic operation.
 
 In: a lowered test. Out: changes. Settled here: what may become one. Both are of one thread and name one variable, and
-nothing but arithmetic stands between them. The atomic takes the place of the load, and the store goes. What is stored
-is computed from what was loaded by one instruction that atomics have; or it is another value, which is stored in any
-case, or if what was loaded has a certain value, which is `.cas`.
+nothing but arithmetic and stores of other variables stands between them. The atomic takes the place of the load, and
+the store goes. What is stored is computed from what was loaded by one instruction that atomics have; or it is another
+value, which is stored in any case, or if what was loaded has a certain value, which is `.cas`.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _updates(lowered: LoweredTest, number: int, items: Sequence[Instruction], in
     load = items[index]
     if not plain(load, "ld") or not isinstance(load.operands[0], Reg) or load.guard is not None:
         return
-    end = next((at for at in range(index + 1, len(items)) if visible(lowered, number, at)), None)
+    end = next_of_place(lowered, number, items, index)
     labels = labels_of(lowered.test.threads[number]).values()
     if end is None or any(index < at <= end for at in labels):
         return
@@ -119,6 +119,26 @@ def _updates(lowered: LoweredTest, number: int, items: Sequence[Instruction], in
     found = operation(load.operands[0], kind_of_access(load), store, between)
     if found is not None:
         yield LoadAndStore(number, index, end, *found)
+
+
+def next_of_place(lowered: LoweredTest, number: int, items: Sequence[Instruction], index: int) -> int | None:
+    """The next instruction after a load that does more than compute, or store to another variable without an order."""
+    name = named_place(items[index]).variable
+    for at in range(index + 1, len(items)):
+        if visible(lowered, number, at) and not (_unordered_store(items[at]) and _apart(lowered, items[at], name)):
+            return at
+    return None
+
+
+def _unordered_store(item: Instruction) -> bool:
+    return plain(item, "st") and not {"release", "volatile", "mmio"} & set(item.parts)
+
+
+def _apart(lowered: LoweredTest, item: Instruction, name: str) -> bool:
+    """True if an access names another variable than this one, neither of which has a second name."""
+    mine = {name, named_place(item).variable}
+    aliased = any(mine & {each.name, each.alias_of} for each in lowered.test.variables if each.alias_of is not None)
+    return len(mine) == 2 and not aliased
 
 
 def operation(

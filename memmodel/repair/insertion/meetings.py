@@ -37,7 +37,7 @@ def meetings(lowered: LoweredTest, known: Iterable[TextCounterexample]) -> list[
     """For each pair of accesses that a finding names: a barrier after the one and before the other."""
     edits: dict[frozenset[tuple[int, str]], Edit] = {}
     for counterexample in known:
-        for shown_event, other in _pairs(counterexample):
+        for shown_event, other in pairs_of_accesses(counterexample):
             for first, second in _around(counterexample.witness, shown_event, other):
                 for edit in _between(lowered, first, second):
                     edits.setdefault(frozenset((part.start, part.text) for part in (edit, *edit.more)), edit)
@@ -72,7 +72,7 @@ def _heard(flow: Flow, shown: dict[int, ShownEvent], event: int, *, back: bool =
     return [shown[number] for number in by_thread.values()]
 
 
-def _pairs(counterexample: TextCounterexample) -> list[tuple[ShownEvent, ShownEvent]]:
+def pairs_of_accesses(counterexample: TextCounterexample) -> list[tuple[ShownEvent, ShownEvent]]:
     """The two accesses of a finding; those between which an outcome's explanation misses synchronization."""
     finding = counterexample.finding
     if finding is not None:
@@ -86,10 +86,10 @@ def _pairs(counterexample: TextCounterexample) -> list[tuple[ShownEvent, ShownEv
 
 
 def _between(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Iterator[Edit]:
-    from_place, to_place = _place(lowered, first), _place(lowered, second)
+    from_place, to_place = instruction_of(lowered, first), instruction_of(lowered, second)
     if from_place is None or to_place is None or from_place[0] == to_place[0]:
         return
-    barrier = _barrier(lowered, from_place[0], to_place[0])
+    barrier = barrier_of_two(lowered, from_place[0], to_place[0])
     if barrier is None:
         return
     line, price = barrier
@@ -123,7 +123,7 @@ def barriers_between(lowered: LoweredTest, pairs: Iterable[tuple[tuple[int, int]
     edits: dict[frozenset[tuple[int, str]], Edit] = {}
     for first, second in pairs:
         number = threads.setdefault(frozenset((first[0], second[0])), len(threads))
-        barrier = _barrier(lowered, first[0], second[0], number)
+        barrier = barrier_of_two(lowered, first[0], second[0], number)
         begin = next((gap for gap in gaps(lowered, first[0]) if gap.index > first[1]), None)
         before = [gap for gap in gaps(lowered, second[0]) if gap.index <= second[1] and not gap.last]
         if barrier is not None and begin is not None and before:
@@ -161,7 +161,7 @@ def _in_between(op: Op) -> bool:
     return isinstance(op, WaitForGroups | CommitGroup) or (isinstance(op, Emit) and isinstance(op.label, FENCES))
 
 
-def _place(lowered: LoweredTest, event: ShownEvent) -> tuple[int, int] | None:
+def instruction_of(lowered: LoweredTest, event: ShownEvent) -> tuple[int, int] | None:
     """The thread and the instruction of an event."""
     for number, thread in enumerate(lowered.test.threads):
         for index, item in enumerate(instructions(thread)):
@@ -170,7 +170,7 @@ def _place(lowered: LoweredTest, event: ShownEvent) -> tuple[int, int] | None:
     return None
 
 
-def _barrier(lowered: LoweredTest, first: int, second: int, number: int = 0) -> tuple[str, float] | None:
+def barrier_of_two(lowered: LoweredTest, first: int, second: int, number: int = 0) -> tuple[str, float] | None:
     """The barrier at which two threads may meet, and its price for each. `number`: which of the unused barriers."""
     places = [thread.place for thread in lowered.test.threads]
     start, end = places[first], places[second]

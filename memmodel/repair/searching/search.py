@@ -17,6 +17,7 @@ from memmodel.repair.guided import asked_for
 from memmodel.repair.hints import answers, broken_rules, by_turns, kind, lines, moves_a_fence, reasons
 from memmodel.repair.judge import AnswersOfTest, TextCounterexample
 from memmodel.repair.purpose import progress
+from memmodel.repair.searching.ideas import makes_strong
 from memmodel.repair.searching.sets import MOST_CHANGES, Sets
 from memmodel.repair.searching.trials import Trials
 from memmodel.repair.searching.turns import NEARBY, RELEVANT, Changes, Turns, cost, covers, in_order
@@ -121,6 +122,9 @@ class RepairSearch(Trials):
                 self._sets(offered, why, most, predictable=False)
         if not self.known_repairs and self.aim.outcomes and not self.aim.stays:
             self._singles(self.accesses, set(), why, most)
+        strong = all(any(map(makes_strong, repair)) for repair in self.known_repairs) and not self.asks_for_strong
+        if strong and self.aim.outcomes and not self.aim.stays:
+            self._flags()
         self.known_repairs.sort(key=cost)
         return self.known_repairs
 
@@ -223,6 +227,11 @@ class RepairSearch(Trials):
         gave_up = sets.search(most, lambda: patience if self.known_repairs else most_sets, predictable=predictable)
         self.gave_up = self.gave_up or (gave_up and not self.known_repairs)
         return sets.unanswered
+
+    def _flags(self) -> None:
+        """A flag that one thread sets and another one waits for."""
+        first = next((edit for edit in self.flags if self.carry.legal(edit) and self.is_right((edit,))), None)
+        self.known_repairs += [] if first is None else [(first,)]
 
     # ---- one change ----------------------------------------------------------------------------------------------
 

@@ -57,7 +57,8 @@ class Trials:
     What a search needs: `order_only`: changes that only add order; `survivors`: counterexamples of the test with all of
     them; `useless`: other changes, none of which suffices with all of them; `refuted_by`: the counterexamples of each
     other change; `endings`: sets of changes, each of which ended a counterexample, the last useful one first;
-    `accesses`: moves of accesses, for where nothing else is a repair; `survivors_of`: for some changes, the
+    `accesses`: moves of accesses, for where nothing else is a repair; `flags`: of two threads, for where no repair but
+    strong data is known, unless that is asked for (`asks_for_strong`); `survivors_of`: for some changes, the
     counterexamples that survive all of them, and whether there is any.
 
     `gave_up`: not all changes were tried; `cheaper_untried`: among them cheaper ones than the repairs known.
@@ -93,6 +94,8 @@ class Trials:
         self.refuted_by: dict[Edit, list[TextCounterexample]] = {}
         self.survivors: list[TextCounterexample] = []
         self.accesses: list[Edit] = []
+        self.flags: list[Edit] = []
+        self.asks_for_strong = False
         self.endings: list[frozenset[Edit]] = []
         self.survivors_of: dict[Changes, tuple[list[TextCounterexample], bool]] = {}
         self.enumerates = False

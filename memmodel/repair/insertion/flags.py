@@ -1,0 +1,67 @@
+"""A flag of its own by which one thread tells another that it is done, where they meet at no barrier.
+
+In: a lowered test, its counterexamples. Out: edits, each of which declares a variable, sets it with a release behind an
+access of one thread, and waits for it with an acquire in front of an access of the other one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from memmodel.answer import ShownEvent
+from memmodel.litmus.constants import instructions
+from memmodel.program.lowered import LoweredTest
+from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR, WAIT
+from memmodel.repair.edits import Edit
+from memmodel.repair.insertion.gaps import gaps
+from memmodel.repair.insertion.lines import fresh, widths
+from memmodel.repair.insertion.meetings import barrier_of_two, instruction_of, pairs_of_accesses
+from memmodel.repair.judge import TextCounterexample
+
+MOST_FLAGS = 6
+"""At most this many changes are offered."""
+
+TELLS, WAITS = 8, -1
+"""The turns of the two sides among what is put at one place: behind all else, and in front of it."""
+
+
+def flags(lowered: LoweredTest, known: Iterable[TextCounterexample]) -> list[Edit]:
+    """For each pair of accesses between which order is missing, a flag from the thread of one to that of the other."""
+    edits: dict[tuple[int, int], Edit] = {}
+    for counterexample in known:
+        for first, second in pairs_of_accesses(counterexample):
+            for edit in (_flag(lowered, first, second), _flag(lowered, second, first)):
+                if edit is not None:
+                    edits.setdefault((edit.start, edit.more[0].start), edit)
+    return list(edits.values())[:MOST_FLAGS]
+
+
+def _flag(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Edit | None:
+    """The first thread tells the second one that it has made its access."""
+    test = lowered.test
+    tells, waits = instruction_of(lowered, first), instruction_of(lowered, second)
+    if tells is None or waits is None or tells[0] == waits[0]:
+        return None
+    if not test.variables or barrier_of_two(lowered, tells[0], waits[0]) is not None:
+        return None
+    behind = [gap for gap in gaps(lowered, tells[0]) if gap.index > tells[1]]
+    front = [gap for gap in gaps(lowered, waits[0]) if gap.index <= waits[1] and not gap.last]
+    if not behind or not front or list(instructions(test.threads[waits[0]]))[waits[1]].guard is not None:
+        return None
+    scope = widths([test.threads[tells[0]].place, test.threads[waits[0]].place])[-1]
+    text = test.source.text
+    name, value, label = fresh(text, "done"), fresh(text, "%done"), fresh(text, f"DONE{waits[1]}")
+    predicate = fresh(text, "%undone")
+    sets = f"st.release.{scope}.global.u32 [{name}], 1;"
+    loop = f"ld.acquire.{scope}.global.u32 {value}, [{name}];\nsetp.eq.u32 {predicate}, {value}, 0;"
+    price = 2 * OTHER + WAIT + SCOPE_COST[scope] * (SEM_FACTOR["release"] + SEM_FACTOR["acquire"])
+    told = behind[0].insertion(sets, sets, 0.0, TELLS)
+    awaited = front[-1].insertion(
+        f"{label}:\n{loop}\n@{predicate} bra {label};", f"wait for [{name}] with .acquire.{scope}", 0.0, WAITS
+    )
+    at = text.rfind("\n", 0, test.variables[0].span.start) + 1
+    line = f".global .u32 {name} = 0;"
+    declared = Edit(at, at, f"{line}\n", line, 0.0, (-1, name, "flag"))
+    what = f"{line} {told.what}; {awaited.what}"
+    return replace(told, what=what, cost=price, more=(awaited, declared))
