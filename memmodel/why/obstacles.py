@@ -29,7 +29,7 @@ from memmodel.why.present.apart import (
     two_generations,
 )
 from memmodel.why.present.proxy_fences import ProxyFences
-from memmodel.why.present.updates import lost_lock, lost_update
+from memmodel.why.present.updates import lost_lock, lost_update, same_value_read
 from memmodel.why.present.waits import WaitsForCompletion
 from memmodel.why.records import At, Obstacle, Reason
 
@@ -176,6 +176,12 @@ class Sentences:
         if (end := self._made_where_not_seen(change.other)) is not None:
             text = f"{after} has not seen {prior}, and only then is {self._line(end)} executed"
             return text, "the other guard: the access belongs where it has seen it"
+        same = None if change.other is None else same_value_read(self.execution, change.at, change.other)
+        if same in self.shown:
+            text = (
+                f"{after} reads the value of {self.ref(same)}, which {prior} stores again: it need not have seen that"
+            )
+            return text, f"another value at {self._line(change.at)}, for which {self._line(change.other)} waits"
         if self._changes_memory(change.other):
             repair = f"{branch} unless it has"
         else:

@@ -150,6 +150,10 @@ def _at_object(execution: Execution, test: ObjectRecord, thread: int, stopped: l
         return _Cause(Reason.GONE, f"mbarrier.init of {name} before the wait")
     if last.pending == 0 and last.tx != 0:
         more = "more bytes" if last.tx > 0 else "fewer bytes"
+        elsewhere = _completed_elsewhere(execution, last.tx)
+        if elsewhere:
+            less = f"an expect_tx that is smaller by {last.tx}"
+            return _Cause(Reason.BYTES, f"the {last.tx} bytes that {elsewhere} gets and does not expect, or {less}")
         text = f"an expect_tx that matches the copies: {abs(last.tx)} {more} are expected than come"
         return _Cause(Reason.BYTES, text)
     action = _missing_action(execution, stopped, thread, test.object.instance)
@@ -171,6 +175,15 @@ def _at_object(execution: Execution, test: ObjectRecord, thread: int, stopped: l
         return _Cause(Reason.COUNT, f"an arrive on {name}: nobody arrives in the phase that it waits for")
     text = f"{count(last.pending, 'more arrival')} on {name}, or a count that is smaller by {last.pending}"
     return _Cause(Reason.COUNT, text)
+
+
+def _completed_elsewhere(execution: Execution, missing: int) -> str:
+    """An object on which just as many bytes are completed more than it expects; empty without one."""
+    counts = (
+        (uses.cell, uses.walk_of(execution.relation("mbar")).counts) for uses in Assembly(execution.frame).objects
+    )
+    cell = next((cell for cell, known in counts if known and known[-1].live and known[-1].tx == -missing < 0), None)
+    return "" if cell is None else spell_cell(execution.frame.lowered.space, cell)
 
 
 def _cell_read(execution: Execution, thread: int, record: Record) -> Cell | None:

@@ -311,3 +311,33 @@ def test_weaken_puts_halves_for_a_proxy_fence_that_hands_back() -> None:
         "release.sync_restrict::shared::cluster::read.cluster" in weaker.new and "fence.proxy.async;" not in weaker.new
     )
     assert "for an older PTX fence.proxy.async.shared::cta" in weaker.changes[0].what and weaker.version == "9.4"
+
+
+def test_a_lost_update_is_not_mended_by_a_flag() -> None:
+    """Neither thread is to come first."""
+    new = fix(
+        "pushed", PUSHED.replace("[n]", "[%n]").replace("ld.relaxed", "mov.u64 %n, n;\nld.relaxed"), MODELS, OPTIONS
+    )
+    assert "atom.relaxed.gpu.global.exch.b32" in new.repairs[0].new and "done" not in new.repairs[0].new
+
+
+def test_a_warp_alone_at_a_barrier_is_no_repair() -> None:
+    """P and C wait for each other first; a count of one warp would let either go on without the other."""
+    text = """PTX turns
+.shared .u32 s = 0;
+thread P @ cta 0, gpu 0 { bar.sync 2, 64; st.shared.u32 [s], 1; bar.arrive 1, 64; }
+thread C @ cta 0, gpu 0 { bar.sync 1, 64; ld.shared.u32 %r, [s]; bar.arrive 2, 64; }
+~exists hang
+"""
+    repairs = fix("turns", text, MODELS, OPTIONS).repairs
+    assert repairs and not any(", 32;" in repair.new for repair in repairs)
+
+
+def test_order_within_a_lock_comes_before_an_atomic_in_place_of_what_it_guards() -> None:
+    lock = "fence.acq_rel.gpu;\nS: atom.relaxed.gpu.global.cas.b32 %t, [l], 0, 1;\nsetp.ne.u32 %p, %t, 0;\n@%p bra S;"
+    body = (
+        f"{lock}\nld.global.u32 %c, [x];\nadd.u32 %c, %c, 1;\nst.global.u32 [x], %c;\nst.release.gpu.global.u32 [l], 0;"
+    )
+    text = twice(body, "~exists (x == 1)", ".global .u32 x = 0;\n.global .u32 l = 0;")
+    first, *_ = fix("lock", text, MODELS, OPTIONS).repairs
+    assert first.new.count("atom.acquire.gpu.global.cas") == 2

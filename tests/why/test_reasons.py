@@ -548,3 +548,60 @@ W:  mbarrier.try_wait.parity.shared::cta.b64 %p, [over], 0;
 """).stories
     outcome, hazard = ([obstacle.reason for obstacle in story.obstacles] for story in stories)
     assert outcome == hazard and Reason.NO_SYNCHRONIZATION in hazard
+
+
+def test_a_value_that_is_stored_twice_does_not_say_which_store_was_seen() -> None:
+    """Q reads the first of two ones: the loop around its load ends, whatever comes later."""
+    text = f"""PTX again
+.global .u32 d;
+.global .u32 f;
+thread P @ cta 0, gpu 0 {{
+    st.release.gpu.global.u32 [f], 1; st.global.u32 [d], 1; st.release.gpu.global.u32 [f], 1;
+}}
+thread Q @ cta 1, gpu 0 {{ {FLAG} ld.global.u32 %r, [d]; }}
+~exists (Q:r == 0)
+"""
+    (why,) = explained(text)
+    assert "which c: W.release.gpu f = 1 (P, line 5) stores again: it need not have seen that" in why
+
+
+def test_an_object_of_another_cta_is_not_waited_for() -> None:
+    """The end of the store is told on an object of Q's CTA: P cannot wait for it before it arrives."""
+    text = """PTX remote
+.shared .u32 x;
+.shared .align 8 .b64 data = mbarrier(1);
+.shared .align 8 .b64 ready = mbarrier(1);
+thread P @ cta 0, cluster 0, gpu 0 {
+    st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [x@cta1], 3, [data@cta1];
+    mbarrier.arrive.release.cluster.shared::cluster.b64 _, [ready@cta1];
+}
+thread Q @ cta 1, cluster 0, gpu 0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [data], 4;
+W:
+    mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p, [ready], 0;
+    @!%p bra W;
+    ld.shared.u32 %r, [x];
+}
+~exists (Q:r == 0)
+"""
+    (why,) = explained(text)
+    assert "may not be over at g: R x@cta1 = 0 (Q, line 14)" in why
+
+
+def test_bytes_that_are_missing_may_have_come_to_another_object() -> None:
+    text = """PTX elsewhere
+.global .align 16 .u32 g[4];
+.shared .align 16 .u32 s[4];
+.shared .align 8 .b64 full0 = mbarrier(1);
+.shared .align 8 .b64 full1 = mbarrier(1);
+thread T @ cta 0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [full0], 16;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [full1];
+W:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [full0], 0;
+    @!%p bra W;
+}
+~exists hang
+"""
+    hang = api.explain(text).stuck
+    assert hang is not None and hang.waiting[0].goes_on.startswith("the 16 bytes that full1 gets and does not expect")

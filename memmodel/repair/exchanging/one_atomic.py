@@ -125,20 +125,24 @@ def next_of_place(lowered: LoweredTest, number: int, items: Sequence[Instruction
     """The next instruction after a load that does more than compute, or store to another variable without an order."""
     name = named_place(items[index]).variable
     for at in range(index + 1, len(items)):
-        if visible(lowered, number, at) and not (_unordered_store(items[at]) and _apart(lowered, items[at], name)):
+        if visible(lowered, number, at) and not _stores_elsewhere(lowered, items, at, name):
             return at
     return None
 
 
-def _unordered_store(item: Instruction) -> bool:
-    return plain(item, "st") and not {"release", "volatile", "mmio"} & set(item.parts)
-
-
-def _apart(lowered: LoweredTest, item: Instruction, name: str) -> bool:
-    """True if an access names another variable than this one, neither of which has a second name."""
-    mine = {name, named_place(item).variable}
-    aliased = any(mine & {each.name, each.alias_of} for each in lowered.test.variables if each.alias_of is not None)
-    return len(mine) == 2 and not aliased
+def _stores_elsewhere(lowered: LoweredTest, items: Sequence[Instruction], at: int, name: str) -> bool:
+    """True of a store without an order to another variable than this one, which has no second name in the test. In a
+    register is no address of it if the thread never takes that."""
+    item, aliased = items[at], {variable.alias_of for variable in lowered.test.variables}
+    if item.parts[0] != "st" or {"release", "volatile", "mmio", "async", "bulk"} & set(item.parts):
+        return False
+    if name in aliased or any(each.name == name and each.alias_of is not None for each in lowered.test.variables):
+        return False
+    base = next(operand for operand in item.operands if isinstance(operand, Mem)).base
+    if isinstance(base, Sym):
+        return base.name != name
+    taken = (operand for other in items for operand in other.operands if isinstance(operand, Sym))
+    return not any(operand.name == name for operand in taken)
 
 
 def operation(

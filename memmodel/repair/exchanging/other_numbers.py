@@ -127,7 +127,10 @@ def _numbers(
             others = [size for size in sizes if size != value]
         elif head.startswith(("mbarrier.init", "mbarrier.arrive")) or barrier_of(item) is not None:
             step = WARP if head.startswith("bar") else 1
-            others = [count for count in (value - step, value + step, value + 2 * step) if count > 0 and number > 0]
+            least = 2 * WARP if head.startswith("bar") else 1  # a warp alone meets nobody
+            others = [
+                count for count in (value - step, value + step, value + 2 * step) if count >= least and number > 0
+            ]
             if head.startswith("mbarrier.init"):
                 others += [count for count in _arrivals_on(lowered, item.span.text) if count not in (value, *others)]
         elif head.startswith(("tcgen05.alloc", "tcgen05.dealloc")):

@@ -1,7 +1,9 @@
 """A flag of its own by which one thread tells another that it is done, where they meet at no barrier.
 
 In: a lowered test, its counterexamples. Out: edits, each of which declares a variable, sets it with a release behind an
-access of one thread, and waits for it with an acquire in front of an access of the other one.
+access of one thread, and waits for it with an acquire in front of an access of the other one. Settled here: where both
+threads read and write one place, neither of them is to come first, and there is no flag; nor is there one about an
+access that is a flag itself.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from dataclasses import replace
 
 from memmodel.answer import ShownEvent
 from memmodel.litmus.constants import instructions
+from memmodel.litmus.syntax import Instruction
 from memmodel.program.lowered import LoweredTest
+from memmodel.ptx.operands import Mem, Sym
 from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR, WAIT
 from memmodel.repair.edits import Edit
 from memmodel.repair.insertion.gaps import gaps
@@ -21,6 +25,9 @@ from memmodel.repair.judge import TextCounterexample
 
 MOST_FLAGS = 6
 """At most this many changes are offered."""
+
+ORDERED = {"atom", "red", "release", "acquire", "acq_rel"}
+"""Words of accesses by which threads synchronize already."""
 
 TELLS, WAITS = 8, -1
 """The turns of the two sides among what is put at one place: behind all else, and in front of it."""
@@ -43,11 +50,14 @@ def _flag(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Edit |
     tells, waits = instruction_of(lowered, first), instruction_of(lowered, second)
     if tells is None or waits is None or tells[0] == waits[0]:
         return None
+    accesses = [list(instructions(test.threads[thread]))[index] for thread, index in (tells, waits)]
+    if any(ORDERED & set(item.parts) for item in accesses) or _both_update(lowered, tells, waits):
+        return None
     if not test.variables or barrier_of_two(lowered, tells[0], waits[0]) is not None:
         return None
     behind = [gap for gap in gaps(lowered, tells[0]) if gap.index > tells[1]]
     front = [gap for gap in gaps(lowered, waits[0]) if gap.index <= waits[1] and not gap.last]
-    if not behind or not front or list(instructions(test.threads[waits[0]]))[waits[1]].guard is not None:
+    if not behind or not front or accesses[1].guard is not None:
         return None
     scope = widths([test.threads[tells[0]].place, test.threads[waits[0]].place])[-1]
     text = test.source.text
@@ -65,3 +75,26 @@ def _flag(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Edit |
     declared = Edit(at, at, f"{line}\n", line, 0.0, (-1, name, "flag"))
     what = f"{line} {told.what}; {awaited.what}"
     return replace(told, what=what, cost=price, more=(awaited, declared))
+
+
+def _both_update(lowered: LoweredTest, first: tuple[int, int], second: tuple[int, int]) -> bool:
+    """True if both threads read the variable of one of the two accesses, and write it."""
+
+    def uses(thread: int, name: str) -> set[str]:
+        items = instructions(lowered.test.threads[thread])
+        return {item.parts[0] for item in items if name in _named(item)}
+
+    def updates(thread: int, name: str) -> bool:
+        heads = uses(thread, name)
+        return bool(heads & {"atom", "red"}) or {"ld", "st"} <= heads
+
+    names = {
+        name for at, index in (first, second) for name in _named(list(instructions(lowered.test.threads[at]))[index])
+    }
+    return any(all(updates(thread, name) for thread, _ in (first, second)) for name in names)
+
+
+def _named(item: Instruction) -> set[str]:
+    """The variables that an instruction accesses by name."""
+    memory = (operand for operand in item.operands if isinstance(operand, Mem))
+    return {place.base.name for place in memory if isinstance(place.base, Sym)}

@@ -82,9 +82,11 @@ def _kind(edit: Edit) -> Hashable:
 
 
 def makes_strong(edit: Edit) -> bool:
-    """True if the change makes a weak access relaxed, and orders nothing else."""
+    """True if the change makes a weak access relaxed, alone or as a part of an atomic, and orders nothing else."""
     old, _, new = edit.what.partition(" -> ")
     match = _SEM.search(new)
+    if new.startswith("atom.relaxed") and not _SEM.search(old) and "volatile" not in old:
+        return True
     return edit.group[2] == "spelling" and match is not None and match[1] == "relaxed" and not _SEM.search(old)
 
 
@@ -99,8 +101,14 @@ def _line(text: str) -> Hashable:
     return text
 
 
-def _turn(edits: Changes) -> tuple[float, bool]:
-    return cost(edits), any(edit.group[2] == "move" and ": move bar" in edit.what for edit in edits)
+def _turn(edits: Changes) -> tuple[float, bool, int]:
+    """The cheapest first; a moved barrier after other moves; of two waits for groups that wait for more the later."""
+    later = (edit.start for edit in edits if edit.group[2] == "number" and "wait_group" in edit.what)
+    return (
+        cost(edits),
+        any(edit.group[2] == "move" and ": move bar" in edit.what for edit in edits),
+        -max(later, default=0),
+    )
 
 
 def by_idea(repairs: Sequence[Changes], most: int, text: str = "") -> list[tuple[Changes, list[Changes]]]:

@@ -54,6 +54,15 @@ def lost_lock(execution: Execution, flow: Flow, inside: int) -> LostUpdate | Non
     return None
 
 
+def same_value_read(execution: Execution, write: int, read: int) -> int | None:
+    """The earlier write of the same thread that a load reads in place of `write`, which stores the same value."""
+    values, po = execution.values, execution.relation("po")
+    source = next((n for n, row in enumerate(execution.relation("rf")) if row >> read & 1), None)
+    if source is None or values[source] is None or values[source] != values[write]:
+        return None
+    return source if po[source] >> write & 1 else None
+
+
 def _strong(execution: Execution, cell: Cell | None) -> list[int]:
     """The strong accesses to a place."""
     labels = ((n, event.label) for n, event in enumerate(execution.events) if event.point.cell == cell)
