@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import IntEnum, auto
 from typing import NamedTuple
 
 from memmodel.base.labels import Action, Barrier, Domain, Half, Mbarrier, Signal
@@ -45,7 +45,7 @@ OF_MANY = (Domain.CTA, Domain.CLUSTER)
 """Barriers at which a warp arrives together, with other warps."""
 
 
-class _Does(Enum):
+class _Does(IntEnum):
     """What a thread does at an object: makes a phase complete, or waits for it."""
 
     MAKES = auto()
@@ -95,6 +95,7 @@ class EndlessWaits:
         self._place_of: dict[int, tuple[int, int]] = {}
         """Of what is made, by its identity, the thread and the place among its steps."""
         self._threads = self._steps(run, numbers)
+        self._alike = _alike(self._threads)
         by_barrier: dict[BarrierId, list[int]] = {}
         for (barrier, _), number in sorted(self._generations.items(), key=lambda item: item[0][1]):
             by_barrier.setdefault(barrier, []).append(number)
@@ -198,20 +199,23 @@ class EndlessWaits:
         return [self._body[at] for at in dict.fromkeys(step.at for step in stand.values())]
 
     def _reached(self, without: Without) -> _Reached:
-        """How far threads come if each goes on as long as it can."""
-        gone, places, over = without.instructions, [0] * len(self._threads), [0] * len(self._lives)
+        """How far threads come if each goes on as long as it can. In whatever order they go, they come as far, so that
+        those with the same steps come equally far: one of them stands for all."""
+        gone, over = without.instructions, [0] * len(self._lives)
+        places = [0] * len(self._alike)
         left = [len(events) for events in self._makes]
         asleep: dict[int, list[int]] = {}
-        awake = list(range(len(self._threads)))
+        awake = list(range(len(self._alike)))
         while awake:
-            thread = awake.pop()
-            steps, lacks = self._threads[thread], None
-            for place in range(places[thread], len(steps)):
+            group = awake.pop()
+            members, lacks = self._alike[group], None
+            steps = self._threads[members[0]]
+            for place in range(places[group], len(steps)):
                 does, of, at, seen, event = steps[place]
                 if at in gone:
                     continue
                 if does is _Does.MAKES:
-                    left[of] -= 1
+                    left[of] -= len(members)
                     if not left[of]:
                         awake += asleep.pop(of, ())
                     continue
@@ -223,12 +227,13 @@ class EndlessWaits:
                         over[of] += 1
                     lacks = phases[over[of]] if over[of] < seen else None
                 if lacks is not None:
-                    asleep.setdefault(lacks, []).append(thread)
-                    places[thread] = place
+                    asleep.setdefault(lacks, []).append(group)
+                    places[group] = place
                     break
             else:
-                places[thread] = len(steps)
-        return _Reached(places, left, over)
+                places[group] = len(steps)
+        reached = {thread: place for members, place in zip(self._alike, places, strict=True) for thread in members}
+        return _Reached([reached[thread] for thread in range(len(self._threads))], left, over)
 
     def _is_endless(self, step: _Step, reached: _Reached, gone: AbstractSet[int]) -> bool:
         """True if a thread that stands at a step waits for ever there."""
@@ -291,3 +296,11 @@ class EndlessWaits:
 def _action(event: TraceEvent) -> Action | None:
     """What an update does to an mbarrier object."""
     return event.label.action if isinstance(event.label, Mbarrier | Signal) else None
+
+
+def _alike(threads: Sequence[Sequence[_Step]]) -> list[list[int]]:
+    """The threads, those with the same steps together."""
+    alike: dict[tuple[_Step, ...], list[int]] = {}
+    for thread, steps in enumerate(threads):
+        alike.setdefault(tuple(steps), []).append(thread)
+    return list(alike.values())
