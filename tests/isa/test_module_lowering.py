@@ -70,7 +70,7 @@ from memmodel.program.warp_ops import (
     WarpOp,
 )  # fmt: skip
 from memmodel.ptx.module.reader import parse_module
-from memmodel.ptx.vocabulary import DataType, Proxy, Scope, Sem, Window
+from memmodel.ptx.vocabulary import DataType, MbarrierLayout, Proxy, Scope, Sem, Window
 from memmodel.source import Source
 
 U32, U64 = DataType("u", 32), DataType("u", 64)
@@ -257,7 +257,7 @@ WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
             Mbarrier(Action.EXPECT_TX, Sem.RELAXED, Scope.CTA, unscoped=True),
             Object(shared(AddressOf("s")), Window.SHARED_CTA), bytes=Const(0),
         ),
-        CheckLayout("8", Object(shared(AddressOf("s")), Window.SHARED_CTA), reports=True),
+        CheckLayout("8", Object(shared(AddressOf("s")), Window.SHARED_CTA), MbarrierLayout.V1),
     ],
     # How many arrivals were pending depends on the schedule; bit 34 of a state says that .noComplete made it.
     "mbarrier.pending_count.b64 %r0, %d0;": [
