@@ -37,15 +37,24 @@ def grounds_values(model: Model) -> bool:
 
 def names_in(expr: Expr) -> Iterator[Name]:
     """Every name in an expression, from left to right."""
-    return (name for name, _ in signed_names(expr))
+    waiting = [expr]
+    while waiting:
+        expr = waiting.pop()
+        if isinstance(expr, Name):
+            yield expr
+        waiting += reversed(operands_of(expr))
 
 
 def signed_names(expr: Expr, *, positive: bool = True) -> Iterator[tuple[Name, bool]]:
     """Every name in an expression, and whether it stands where a larger value makes the whole larger."""
-    if isinstance(expr, Name):
-        yield expr, positive
-    for number, operand in enumerate(operands_of(expr)):
-        yield from signed_names(operand, positive=positive is not is_taken_away(expr, number))
+    waiting = [(expr, positive)]
+    while waiting:
+        expr, positive = waiting.pop()
+        if isinstance(expr, Name):
+            yield expr, positive
+        waiting += [
+            (operand, positive is not is_taken_away(expr, number)) for number, operand in enumerate(operands_of(expr))
+        ][::-1]
 
 
 def is_taken_away(expr: Expr, number: int) -> bool:

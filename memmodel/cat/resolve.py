@@ -7,9 +7,11 @@ unknown name, no kind error and no function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain, islice
 from pathlib import PurePath
+from typing import NamedTuple
 
 from memmodel.base.kinds import Kind
 from memmodel.cat.analysis import names_in
@@ -46,6 +48,14 @@ MAX_CHECKS = 5_000
 """Checks that one model may have."""
 
 DEPENDENCIES = ("addr", "data", "ctrl")
+
+
+class Included(NamedTuple):
+    """What an include added: the definitions from number `first` on, before `last`. `checks`: how many there were."""
+
+    first: int
+    last: int
+    checks: int
 
 
 class Resolver(Definer):
@@ -97,14 +107,14 @@ class Resolver(Definer):
     def run(self, text: tree.Text) -> None:
         """Take in the statements of one file. Raises InputError if it overrides what no included file defines."""
         mine, outer, before = self.own_overrides(text), self.overrides, len(self.overridden)
-        included: dict[str, Definition] = {}
+        included: list[Included] = []
         for statement in text.statements:
             if isinstance(statement, tree.Include):
                 self.overrides = {**mine, **outer}  # the outermost file has the say
                 first = len(self.definitions)
                 self.include(statement)
                 self.overrides = outer
-                included |= self.used_since(first)
+                included.append(Included(first, len(self.definitions), len(self.checks)))
             else:
                 if isinstance(statement, tree.Let) and not statement.override:
                     self.shadowing(statement, included)
@@ -212,22 +222,27 @@ class Resolver(Definer):
             self.definitions.append(Definition(shown.name, Kind.RELATION, expr, None, "", shown.body.span))
         self.shown[shown.name] = None
 
-    def used_since(self, first: int) -> dict[str, Definition]:
-        """The definitions from number `first` on that a later definition or a check refers to, by name."""
-        since = self.definitions[first:]
-        bodies = [*(definition.body for definition in since), *(check.body for check in self.checks.values())]
-        used = {name.ref for body in bodies for name in names_in(body)}
-        return {definition.name: definition for number, definition in enumerate(since, first) if number in used}
-
-    def shadowing(self, let: tree.Let, included: Mapping[str, Definition]) -> None:
+    def shadowing(self, let: tree.Let, included: Sequence[Included]) -> None:
         """Notice the bindings of names that an included file defines and uses: it keeps its own meaning of them."""
         for binding in let.bindings:
-            definition = included.get(binding.name)
+            definition = self.used_there(binding.name, included)
             if definition is not None and definition.span is not None:
                 where = f"{PurePath(definition.span.source.name).name}:{definition.span.line}"
                 message = f"`{binding.name}` is defined and used in {where}, which this definition does not change"
                 hint = f"write `override let {binding.name}` to change it there"
                 self.notices.append(Notice(message, binding.span, hint))
+
+    def used_there(self, name: str, included: Sequence[Included]) -> Definition | None:
+        """The last definition of a name to which a definition of the same include, or a check until then, refers."""
+        for part in reversed(included):
+            named = {at for at in range(part.first, part.last) if self.definitions[at].name == name}
+            if named:
+                rules = (rule.body for rule in self.definitions[part.first : part.last])
+                checks = (check.body for check in islice(self.checks.values(), part.checks))
+                used = named.intersection(it.ref for body in chain(rules, checks) for it in names_in(body))
+                if used:
+                    return self.definitions[max(used)]
+        return None
 
     # ---- overrides -----------------------------------------------------------------------------------------------
 
