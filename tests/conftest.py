@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
+import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,21 @@ os.environ["MEMMODEL_CACHE"] = "off"
 # For `benchmarks`; last, so that an installed memmodel is the one that is tested.
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
+
+def processes_share_models() -> None:
+    """A process that a test starts takes shipped models from the one before, and no verdict; it would read thirty of
+    them anew. This process reads each itself.
+    """
+    from memmodel.base.resources import cache_dir
+    from memmodel.cat import kept
+
+    kept.models_dir = cache_dir
+    if "PYTEST_XDIST_WORKER" not in os.environ:  # a worker inherits it
+        folder = os.environ["MEMMODEL_MODELS"] = tempfile.mkdtemp(prefix="memmodel-models-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+
+
+processes_share_models()
 
 # A job that a script starts with `&` ignores SIGINT, and its children inherit that: also the programs that tests send a
 # SIGINT to. A signal that has a handler is at its default in children; so they stop, and this run still does not.

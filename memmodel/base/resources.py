@@ -3,6 +3,7 @@
 In: nothing. Out: directories, and the name of the default model. In a checkout the shipped files lie beside the package
 (`axioms/`, `litmus/`); in an installed wheel inside it (`memmodel/axioms`, `memmodel/suite_files`), where
 `pyproject.toml` puts them. MEMMODEL_CACHE names the folder of what is kept; nothing is kept if it is `off` or empty.
+MEMMODEL_MODELS names another one for models.
 """
 
 from __future__ import annotations
@@ -73,6 +74,12 @@ def cache_dir() -> Path | None:
     from platformdirs import user_cache_path
 
     return user_cache_path("memmodel", appauthor=False)
+
+
+def models_dir() -> Path | None:
+    """Where models are kept: in the folder that MEMMODEL_MODELS names, else in `cache_dir`."""
+    folder = os.environ.get("MEMMODEL_MODELS")
+    return Path(folder) if folder else cache_dir()
 
 
 def is_file(path: Path) -> bool:

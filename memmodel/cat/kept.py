@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from memmodel.base.resources import axioms_dir, cache_dir, look
+from memmodel.base.resources import axioms_dir, look, models_dir
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError
 from memmodel.source import Source, read_bytes
@@ -67,7 +67,7 @@ def kept(name: str, path: Path, allowed: Sequence[Path], load: Callable[[], Load
     key = (name, str(path), str(path.resolve()), *map(str, allowed))
     known = _LOADED.get(key)
     if known is None or not known.holds():
-        entry = _entry(key)
+        entry = _entry(key, anywhere=path.is_absolute() and not allowed)
         known = _from_disk(entry)
         if known is None or not known.holds():
             known = load()
@@ -98,7 +98,7 @@ def kept_text(name: str, make: Callable[[], str]) -> str:
 
 def forget_models() -> None:
     """Delete what is on disk. Raises OSError."""
-    folder = cache_dir()
+    folder = models_dir()
     for path in folder.glob(f"*{SUFFIX}") if folder is not None else ():
         path.unlink(missing_ok=True)
 
@@ -140,12 +140,13 @@ class _Entry:
     text: str
 
 
-def _entry(key: tuple[object, ...]) -> _Entry | None:
-    return _entry_of("\0".join([_program(), os.getcwd(), *map(str, key)]))
+def _entry(key: tuple[object, ...], *, anywhere: bool) -> _Entry | None:
+    """`anywhere`: the model is the same in whatever folder the program runs."""
+    return _entry_of("\0".join([_program(), "" if anywhere else os.getcwd(), *map(str, key)]))
 
 
 def _entry_of(text: str) -> _Entry | None:
-    folder = cache_dir() if _ON_DISK[0] else None
+    folder = models_dir() if _ON_DISK[0] else None
     if folder is None:
         return None
     from zlib import crc32

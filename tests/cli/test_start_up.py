@@ -34,6 +34,7 @@ print(code, sorted(heavy & set(sys.modules)), file=sys.stderr)
 
 def test_a_warm_check_loads_what_it_needs(tmp_path, monkeypatch):
     monkeypatch.setenv("MEMMODEL_CACHE", str(tmp_path))
+    monkeypatch.delenv("MEMMODEL_MODELS")
     runs = []
     for _ in range(2):  # each with no reason cut short on a loaded machine
         command = [sys.executable, "-c", WATCH, "litmus/generic/G21-SB.litmus", str(PATIENCE)]

@@ -19,7 +19,7 @@ from helpers.places import ROOT
 
 from memmodel import api, batch, cat, library
 from memmodel.answer import Budget, Observation
-from memmodel.base.resources import cache_dir
+from memmodel.base.resources import cache_dir, models_dir
 from memmodel.batch import Job, Settings
 from memmodel.cache import keys
 from memmodel.cache.codec import NotKept, dump, undump
@@ -326,6 +326,22 @@ def test_check_suite_and_cache(tmp_path, monkeypatch, capsys, judged):
         monkeypatch.setenv("MEMMODEL_CACHE", nothing)
         assert run("cache")[0] == 2
     batch.forget()
+
+
+def test_models_have_a_folder_of_their_own_where_one_is_named(tmp_path, monkeypatch):
+    """And a shipped one is found again from wherever the program runs."""
+    monkeypatch.setenv("MEMMODEL_CACHE", "off")
+    monkeypatch.setenv("MEMMODEL_MODELS", str(tmp_path / "models"))
+    monkeypatch.setattr("memmodel.cat.kept.models_dir", models_dir)
+    monkeypatch.setattr("memmodel.cat.kept._LOADED", {})
+    first = cat.load_model("sc")
+    assert [path.suffix for path in (tmp_path / "models").iterdir()] == [".model"]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("memmodel.cat.kept._LOADED", {})
+    monkeypatch.setattr("memmodel.cat.load._shipped", None)
+    assert cat.load_model("sc") == first
+    monkeypatch.delenv("MEMMODEL_MODELS")
+    assert models_dir() is None
 
 
 def test_what_is_kept_of_a_model_opens_no_folder(tmp_path, judged):
