@@ -117,3 +117,20 @@ def test_memory_is_not_given_twice(threads: tuple[str, ...], word: str) -> None:
     text = f"PTX a\n.tensor .b32 t = 0;\n.shared .b32 slot = alloc(t);\n{bodies}exists hang\n"
     for name in ("z3", "enumerate"):
         assert api.check(text, engine=name).answer.observation.value == word
+
+
+@pytest.mark.parametrize(("own", "peer", "word"), [(64, 64, "never"), (64, 32, "undecided")])
+def test_the_ctas_of_a_pair_ask_for_the_same_columns(own: int, peer: int, word: str) -> None:
+    """ "One warp from each of the peer CTAs must collectively perform the allocation" (tcgen05.alloc)."""
+    bodies = "".join(
+        f"""thread P{rank} @ cta {rank}, cluster 0, gpu 0 {{
+  tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [at], {columns};
+  ld.shared.b32 %ta, [at];
+  barrier.cluster.arrive; barrier.cluster.wait;
+  tcgen05.dealloc.cta_group::2.sync.aligned.b32 %ta, {columns};
+}}
+"""
+        for rank, columns in enumerate((own, peer))
+    )
+    text = f"PTX pair\n.tensor .b32 acc[32];\n.shared .b32 at;\n{bodies}exists hang\n"
+    assert api.check(text).answer.observation.value == word

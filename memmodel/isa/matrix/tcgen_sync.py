@@ -36,6 +36,7 @@ from memmodel.isa.matrix.tensor_columns import (
     exclusive,
     freed,
     more_than_before,
+    other_than_the_peer,
 )
 from memmodel.isa.place import MULTICAST, WIDE_MASKS, address_in, in_cta, mask, mbarrier, pair
 from memmodel.isa.rows.row import Effect, Row, Together
@@ -78,6 +79,7 @@ def alloc(call: Call) -> tuple[Op, ...]:
     written = Write((address,), Elements(where, Window.SHARED_CTA, 4), Access(Side.WRITE))
     return (
         *valid,
+        *(other_than_the_peer(call) if group(call) == 2 else ()),
         *_together(call, Allocation.ALLOC),
         *allocated_again(call, variable),
         *taken,

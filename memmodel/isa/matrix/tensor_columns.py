@@ -7,16 +7,19 @@ and only in a CTA whose allocations may ask for more than the 512 columns; one w
 another may free it, which shipping kernels do. Where several threads allocate or free so many, whether an alloc has to
 wait for the others is not modelled. Where the columns lie is not counted: "The number of columns allocated should not
 increase between any two allocations", so that what is free always has room. What an increase does is not said: it is
-not modelled (`more_than_before`). Source: PTX ISA "Tensor Memory Allocation", "tcgen05.alloc, tcgen05.dealloc".
+not modelled (`more_than_before`), and neither are different numbers of the two CTAs of a pair, which allocate together.
+Source: PTX ISA "Tensor Memory Allocation", "tcgen05.alloc, tcgen05.dealloc".
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.isa.call import Call
+from memmodel.isa.place import pair
 from memmodel.litmus.constants import constants, instructions, repeated
 from memmodel.litmus.syntax import Instruction, Thread, Variable
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
@@ -29,6 +32,7 @@ UNIT = 32
 COUNTED, LAST = "#columns", "#last columns"
 """Hidden registers: the columns that a thread has, and how many it allocated last."""
 GROWS = "the number of columns allocated should not increase within a CTA, and what happens if it does is not said"
+DIFFERS = "the CTAs of a pair allocate together and ask for different numbers of columns, and what they get is not said"
 AGAIN = "an alloc is declared to give memory that is allocated already, where another piece of memory would be given"
 UNSURE = "several threads of a CTA allocate or free tensor memory, and ask for more than its 512 columns together"
 
@@ -150,6 +154,18 @@ def more_than_before(call: Call, columns: Expr) -> tuple[Op, ...]:
     if others:  # in which order threads allocate is left to the execution
         grows = Apply("or", (grows, Apply("gt", (columns, Const(min(others))), U32)), U32)
     return (Unmodelled(GROWS, grows), Assign(LAST, columns))
+
+
+def other_than_the_peer(call: Call) -> tuple[Op, ...]:
+    """The step that finds that the CTAs of a pair, which allocate together, do not ask for the same columns."""
+    asked: dict[int, list[int | None]] = {rank: [] for rank in pair(call)}
+    for thread in call.context.test.threads:
+        if thread.place.cluster_id == call.place.cluster_id and thread.place.cta in asked:
+            allocs = (instruction for instruction, _ in _management(thread) if instruction.parts[1] == "alloc")
+            asked[thread.place.cta] += [columns_of(call, thread, instruction) for instruction in allocs]
+    own, *peer = asked.values()
+    known = None not in own and peer and None not in peer[0] and len(own) == len(peer[0])
+    return (Unmodelled(DIFFERS, Const(1)),) if known and Counter(own) != Counter(peer[0]) else ()
 
 
 def _other_numbers(call: Call, address: Expr, columns: Expr) -> Iterator[Op]:

@@ -77,3 +77,12 @@ SECOND:
 {second}OVER:
 """
     assert verdict_of(body, threads=384).word == word
+
+
+@pytest.mark.parametrize(("columns", "word"), [("64", "clean"), ("%r25", "undecided")])
+def test_the_ctas_of_a_pair_ask_for_the_same_columns(columns: str, word: str) -> None:
+    """ "One warp from each of the peer CTAs must collectively perform the allocation" (tcgen05.alloc)."""
+    meet = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n"
+    body = alloc(64).replace("64;", f"{columns};") + meet + dealloc(64).replace("64;", f"{columns};") + meet
+    first = f"mov.u32 %r25, 64;\nshr.u32 %r25, %r25, %r5;\n{meet}"
+    assert verdict_of(first + body.replace("cta_group::1", "cta_group::2"), ctas=2, cluster=2).word == word

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Allocates
-from memmodel.isa.matrix.tensor_columns import GROWS
+from memmodel.isa.matrix.tensor_columns import DIFFERS, GROWS
 from memmodel.kernel.machine.collective.exchange import lanes_meet
 from memmodel.kernel.machine.parts import Cta, Faulty, LaneGroup, Lanes, PairTurn, TensorMemory, Warp
 from memmodel.kernel.machine.regions.locate import aligned
@@ -97,6 +97,9 @@ def allocate_columns(interpreter: Interpreter, op: AllocateColumns) -> Blocking:
             raise Faulty("undefined-instruction", f"{columns} columns of tensor memory cannot be allocated")
         if not together(machine, warp, group, label):
             return False
+        promised = tensor_memory(warp.cta).promised
+        if label.group == 2 and promised and columns not in promised:
+            raise Refused(DIFFERS, instruction.span)
         first = _free_columns(machine, warp, op, columns)
         if first is None:
             return False
