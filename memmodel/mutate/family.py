@@ -14,6 +14,7 @@ from memmodel.cat.analysis import CHOICE, grounds_values, group_at, names_in
 from memmodel.cat.evaluate.graph import DefinitionGraph, ExpressionGraph
 from memmodel.cat.syntax import Check, Definition, Expr, Model
 from memmodel.mutate.edits import ModelEdit, changed, edited, places
+from memmodel.search.judging.inclusion import Inclusions
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +77,12 @@ class Member:
 
 class EditFamily:
     """`checks`: those of the model by name; `members`: its edits, in order; `own`: the number of the first node that
-    only edits have."""
+    only edits have; `inclusions`: what the laws of the operators show of its nodes, in whatever test."""
 
     def __init__(self, model: Model, edits: Sequence[ModelEdit]) -> None:
         self.model = model
         self.graph = ExpressionGraph()
+        self.inclusions = Inclusions(self.graph.nodes)
         self._defined = self.graph.define(model.definitions)
         self.checks = {
             check.name: PlacedCheck(check, self.graph.node(check.body, self._defined)) for check in model.checks

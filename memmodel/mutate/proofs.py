@@ -32,7 +32,7 @@ class Bounds:
     def __init__(self, family: EditFamily, most: Evaluator[Value], subject: object = None) -> None:
         self.subject = subject
         self._family, self._most = family, most
-        self._differences = Differences(most, most)
+        self._differences = Differences(most, most, inclusions=family.inclusions)
 
     def agrees(self, member: Member) -> bool:
         """True if an edited model agrees with the model on every check, in every such execution."""

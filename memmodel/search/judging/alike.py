@@ -246,10 +246,12 @@ class Differences:
             agree = mine.place == theirs.place and self._recursions_agree(first[0], second[0])
             return algebra.empty(mine.is_set) if agree else either
         if len(first) == 2:
-            apart = self._both(op, first, second)
-            return algebra.intersection(apart, self._both(op, first, second[::-1])) if op in COMMUTING else apart
+            apart = self._both(mine, first, second)
+            if op not in COMMUTING or algebra.is_empty(apart):
+                return apart
+            return algebra.intersection(apart, self._both(mine, first, second[::-1]))
         apart = self.differs(first[0], second[0])
-        if op in ("~", "?"):
+        if op in ("~", "?") or (op in ("+", "*") and algebra.is_empty(apart)):
             return apart
         if op in ("+", "*"):
             around = algebra.reflexive_closure(self._either(first[0], second[0]))
@@ -296,10 +298,12 @@ class Differences:
             apart = algebra.union(apart, algebra.compose(value, algebra.closure(value)))
         return algebra.intersection(either, apart)
 
-    def _both(self, op: str, mine: Sequence[int], theirs: Sequence[int]) -> Value:
-        """An upper bound of the difference of two expressions with one binary operator."""
-        algebra = self.algebra
+    def _both(self, node: Node, mine: Sequence[int], theirs: Sequence[int]) -> Value:
+        """An upper bound of the difference of two expressions with one binary operator, that of `node`."""
+        op, algebra = node.op, self.algebra
         first, second = self.differs(mine[0], theirs[0]), self.differs(mine[1], theirs[1])
+        if algebra.is_empty(first) and algebra.is_empty(second):
+            return algebra.empty(node.is_set)
         if op == "|":
             return algebra.union(first, second)
         left, right = self._either(mine[0], theirs[0]), self._either(mine[1], theirs[1])

@@ -21,6 +21,8 @@ class Inclusions:
     def __init__(self, nodes: Sequence[Node] | StoredNodes) -> None:
         self._nodes = nodes
         self._known: dict[tuple[int, int], bool] = {}
+        self._within_identity: dict[int, bool] = {}
+        self._with_identity: dict[int, bool] = {}
 
     def equal(self, node: int, other: int) -> bool:
         """True if two nodes have the same."""
@@ -89,7 +91,12 @@ class Inclusions:
 
     def _in_identity(self, number: int) -> bool:
         """True if a relation has no pair of two events."""
-        node = self._nodes[number]
+        known = self._within_identity.get(number)
+        if known is None:
+            known = self._within_identity[number] = self._is_in_identity(self._nodes[number])
+        return known
+
+    def _is_in_identity(self, node: Node) -> bool:
         if node.op == "[]" or (node.op == "base" and node.name == "id"):
             return True
         if node.op in ("|", ";"):
@@ -100,7 +107,12 @@ class Inclusions:
 
     def _has_identity(self, number: int) -> bool:
         """True if a relation relates each event to itself."""
-        node = self._nodes[number]
+        known = self._with_identity.get(number)
+        if known is None:
+            known = self._with_identity[number] = self._is_with_identity(self._nodes[number])
+        return known
+
+    def _is_with_identity(self, node: Node) -> bool:
         if node.op in ("?", "*") or (node.op == "base" and node.name == "id"):
             return True
         if node.op == "|":
