@@ -23,6 +23,7 @@ from memmodel.why.present.apart import (
     Apart,
     apart,
     arrives_only,
+    common_barrier,
     hand_over,
     misplaced,
     siblings_seen,
@@ -281,8 +282,9 @@ class Sentences:
             return f"griddepcontrol.wait before {self._line(change.other)}"
         first, second = self.sides(change)
         release = "a release after the first" if first.text == "a release" else first.text
-        if first.missing and first.text == "a release" and second.missing and self._one_cta(change):
-            return f"a barrier between the two, or {release}, {second.text}"
+        barrier = common_barrier(self.execution, self.flow, change.at, change.other)
+        if barrier and first.missing and first.text == "a release" and second.missing:
+            return f"{barrier} between the two, or {release}, {second.text}"
         if second.missing:
             return f"{release}, {second.text}" if first.missing else second.text
         release = release if first.missing else f"{first.label} ({first.where})"
@@ -293,12 +295,6 @@ class Sentences:
         events = [self.flow.in_po(event) for event in (change.at, change.other) if event is not None]
         grids = [place.grid_id for event in events if (place := self.execution.events[event].point.place) is not None]
         return len(grids) == 2 and grids[0][0] == grids[1][0] and grids[0][1] < grids[1][1]
-
-    def _one_cta(self, change: Change) -> bool:
-        """True if both sides of a hand-over are threads of one CTA."""
-        events = [self.flow.in_po(event) for event in (change.at, change.other) if event is not None]
-        places = [self.execution.events[event].point.place for event in events]
-        return all(place is not None and places[0] is not None and place.cta_id == places[0].cta_id for place in places)
 
     def _changes_memory(self, event: int | None) -> bool:
         """True of an atomic operation that leaves something else each time that it is repeated."""

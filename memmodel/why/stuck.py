@@ -173,8 +173,24 @@ def _at_object(execution: Execution, test: ObjectRecord, thread: int, stopped: l
         return _Cause(Reason.PARITY, text)
     if not begun:
         return _Cause(Reason.COUNT, f"an arrive on {name}: nobody arrives in the phase that it waits for")
-    text = f"{count(last.pending, 'more arrival')} on {name}, or a count that is smaller by {last.pending}"
+    in_phase = [n for n, now in enumerate(walk.counts) if (now.life, now.over) == (last.life, last.over) and now.live]
+    text = f"{count(last.pending, 'more arrival')} on {name}"
+    raised = [n for n in in_phase if n < len(walk.order) and walk.order[n].record.action is Action.PENDING]
+    if raised:
+        where = _where(execution, walk.order[raised[0]].event)
+        text = f".noinc at {where}: without it, that raises the count by the arrival that it brings; or {text}"
+    elif last.pending < walk.counts[in_phase[0]].pending:
+        text = f"{text}, or a count that is smaller by {last.pending}"
     return _Cause(Reason.COUNT, text)
+
+
+def _where(execution: Execution, event: int) -> str:
+    """The instruction of an event, with its thread and line."""
+    point = execution.events[event].point
+    item = execution.frame.instruction_of(execution.events[event])
+    if point.thread is None or item is None:
+        return "cp.async.mbarrier.arrive"
+    return f"{execution.frame.lowered.test.threads[point.thread].name}, line {item.span.line}: {item.mnemonic}"
 
 
 def _completed_elsewhere(execution: Execution, missing: int) -> str:

@@ -605,3 +605,21 @@ W:
 """
     hang = api.explain(text).stuck
     assert hang is not None and hang.waiting[0].goes_on.startswith("the 16 bytes that full1 gets and does not expect")
+
+
+def test_an_arrival_that_raises_the_count_itself_is_named() -> None:
+    """A count that is smaller by one would be none."""
+    text = """PTX raises
+.global .align 16 .u32 g[4];
+.shared .align 16 .u32 s[4];
+.shared .align 8 .b64 bar = mbarrier(1);
+thread P @ cta 0 { cp.async.cg.shared.global [s], [g], 16; cp.async.mbarrier.arrive.shared.b64 [bar]; }
+thread C @ cta 0 {
+W:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;
+    @!%p bra W;
+}
+~exists hang
+"""
+    hang = api.explain(text).stuck
+    assert hang is not None and hang.waiting[0].goes_on.startswith(".noinc at P, line 5") and "smaller" not in str(hang)

@@ -183,6 +183,16 @@ def arrives_only(execution: Execution, first: int, second: int) -> int | None:
     return next((n for n, record in mine if record.barrier in after and record.barrier not in waits), None)
 
 
+def common_barrier(execution: Execution, flow: Flow, first: int, second: int | None) -> str:
+    """The barrier at which the threads of two events may meet, in words; empty for threads of two clusters."""
+    events = [execution.events[flow.in_po(event)] for event in (first, second) if event is not None]
+    places = [event.point.place for event in events]
+    if any(place is None for place in places):
+        return ""
+    ctas, clusters = ({getattr(place, name) for place in places} for name in ("cta_id", "cluster_id"))
+    return "a barrier" if len(ctas) == 1 else "a barrier of the cluster" if len(clusters) == 1 else ""
+
+
 def two_generations(execution: Execution, first: int, second: int) -> tuple[int, int] | None:
     """An arrival after the first access and a wait before the second one at one barrier of the CTA, of generations that
     other threads complete; None where two threads meet, or have met in the generation of that wait."""
