@@ -28,6 +28,7 @@ from memmodel.why.present.apart import (
     misplaced,
     siblings_seen,
     two_generations,
+    warp_barrier,
 )
 from memmodel.why.present.proxy_fences import ProxyFences
 from memmodel.why.present.updates import lost_lock, lost_update, same_value_read
@@ -124,7 +125,7 @@ class Sentences:
                 late, repair = self.waits.short(change)
                 if self._in_dependent_grid(change):
                     late, repair = ", and its grid does not wait for the one before", self._meeting(change)
-                repair = repair or f"a wait for its end before {self._line(change.other)}"
+                repair = repair or f"a wait for its end{self.waits.elsewhere(change)} before {self._line(change.other)}"
                 return f"{prior} may not be over at {after}{late}", repair
             case Reason.TCGEN05_WAIT:
                 return f"{prior} may not be over at {after}: no tcgen05.wait covers it", self._tcgen_wait(change.at)
@@ -235,14 +236,16 @@ class Sentences:
             return text, "a barrier of their own, or a count of all that come to it"
         found = misplaced(self.execution, self.flow, first, second)
         prior, after = self.ref(change.at), self.ref(second if change.other is None else change.other)
+        unordered = f"nothing orders {prior} before {after}"
         if found is None:
-            arrives = arrives_only(self.execution, first, second)
-            if arrives is None:
+            if (lanes := warp_barrier(self.execution, first, second)) is not None:
+                return f"{unordered}: {self.ref(lanes)} is for the lanes of one warp", self._meeting(change)
+            if (arrives := arrives_only(self.execution, first, second)) is None:
                 return None
-            text = f"nothing orders {prior} before {after}: {self.ref(arrives)} does not wait"
-            return text, f"a wait at the same barrier, as with .sync, at {self._line(arrives)}"
+            repair = f"a wait at the same barrier, as with .sync, at {self._line(arrives)}"
+            return f"{unordered}: {self.ref(arrives)} does not wait", repair
         moved, beside = self._line(found.event), self._line(found.beside)
-        text = f"nothing orders {prior} before {after}: {self.ref(found.event)} stands"
+        text = f"{unordered}: {self.ref(found.event)} stands"
         if found.passes_on:
             return f"{text} before {self.ref(found.beside)}, which has seen the first thread", f"{moved} after {beside}"
         side, right = ("before", "after") if found.early else ("after", "before")

@@ -44,7 +44,7 @@ class Reason(Enum):
     COUNT = "an arrive count that does not match"
     BYTES = "expected bytes that do not match"
     NO_COLUMNS = "tensor memory that is not free"
-    NEVER_WRITTEN = "a value that nobody writes"
+    NEVER_WRITTEN = "a value that nobody writes, or that is overwritten"
     DEADLOCK = "each waits for the other"
     OTHER_THREAD_WAITS = "a thread that waits for ever comes first"
     GONE = "an object or CTA that may be gone"

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from memmodel.answer import Witness
 from memmodel.base.labels import Access, Action, Domain, Half
 from memmodel.base.oneline import count
+from memmodel.base.rows import bits
 from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.execution import Execution
 from memmodel.concrete.records import BarrierRecord, End, ObjectRecord, Record
@@ -81,6 +82,9 @@ def _cause(execution: Execution, thread: int, stopped: list[int]) -> _Cause:
             action = None if place is None else _missing_action(execution, stopped, thread, place.instance)
             if action is not None:
                 return _Cause(Reason.DEADLOCK, f"{action.text} before its own wait", (action.thread,))
+            lost = None if place is None else _overwritten(execution, thread, place)
+            if lost is not None:
+                return _Cause(Reason.NEVER_WRITTEN, f"a write of the value that it waits for; {lost}")
             return _Cause(Reason.NEVER_WRITTEN, "a write of the value that it waits for")
     return _Cause(Reason.NEVER_WRITTEN, "a round of its loop that changes what the loop depends on")
 
@@ -171,6 +175,9 @@ def _at_object(execution: Execution, test: ObjectRecord, thread: int, stopped: l
     if not begun and last.over > 0 and test.parity is not None:
         text = f"parity {1 - test.parity}: the phase before is over and nobody arrives in this one"
         return _Cause(Reason.PARITY, text)
+    unheard = _unheard(execution, test.object, last.pending)
+    if unheard:
+        return _Cause(Reason.COUNT, unheard)
     if not begun:
         return _Cause(Reason.COUNT, f"an arrive on {name}: nobody arrives in the phase that it waits for")
     in_phase = [n for n, now in enumerate(walk.counts) if (now.life, now.over) == (last.life, last.over) and now.live]
@@ -189,8 +196,8 @@ def _where(execution: Execution, event: int) -> str:
     point = execution.events[event].point
     item = execution.frame.instruction_of(execution.events[event])
     if point.thread is None or item is None:
-        return "cp.async.mbarrier.arrive"
-    return f"{execution.frame.lowered.test.threads[point.thread].name}, line {item.span.line}: {item.mnemonic}"
+        return "an instruction"
+    return f"{item.mnemonic} ({execution.frame.lowered.test.threads[point.thread].name}, line {item.span.line})"
 
 
 def _completed_elsewhere(execution: Execution, missing: int) -> str:
@@ -200,6 +207,35 @@ def _completed_elsewhere(execution: Execution, missing: int) -> str:
     )
     cell = next((cell for cell, known in counts if known and known[-1].live and known[-1].tx == -missing < 0), None)
     return "" if cell is None else spell_cell(execution.frame.lowered.space, cell)
+
+
+def _unheard(execution: Execution, cell: Cell, pending: int) -> str:
+    """As many arrivals on the object of the same name in another CTA, for which no thread waits; empty without them."""
+    for uses in Assembly(execution.frame).objects:
+        same = uses.cell.instance.name == cell.instance.name and uses.cell.first == cell.first
+        arrivals = [use for use in uses.updates if use.record.action is Action.ARRIVE]
+        enough = sum(use.record.count for use in arrivals) == pending
+        if uses.cell != cell and same and enough and not uses.tests:
+            names = _name(execution, cell), _name(execution, uses.cell)
+            return f"{_where(execution, arrivals[0].event)} on {names[0]}: it is on {names[1]}, for which nobody waits"
+    return ""
+
+
+def _name(execution: Execution, cell: Cell) -> str:
+    return spell_cell(execution.frame.lowered.space, cell)
+
+
+def _overwritten(execution: Execution, thread: int, place: Cell) -> str | None:
+    """A write of another thread that a later one has replaced, in words."""
+    events, co = execution.events, execution.relation("co")
+    writes = [
+        n for n in bits(execution.set("W")) if events[n].point.cell == place and events[n].point.thread is not None
+    ]
+    for write in writes:
+        later = next((n for n in writes if co[write] >> n & 1), None)
+        if later is not None and events[write].point.thread != thread:
+            return f"{_where(execution, write)} is overwritten by {_where(execution, later)}"
+    return None
 
 
 def _cell_read(execution: Execution, thread: int, record: Record) -> Cell | None:

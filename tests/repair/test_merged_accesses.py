@@ -341,3 +341,22 @@ def test_order_within_a_lock_comes_before_an_atomic_in_place_of_what_it_guards()
     text = twice(body, "~exists (x == 1)", ".global .u32 x = 0;\n.global .u32 l = 0;")
     first, *_ = fix("lock", text, MODELS, OPTIONS).repairs
     assert first.new.count("atom.acquire.gpu.global.cas") == 2
+
+
+def test_a_load_moves_behind_a_loop_in_place_of_a_second_flag() -> None:
+    text = """PTX early
+.global .u32 d = 0;
+.global .u32 f = 0;
+thread A @ cta 0, gpu 0 { st.global.u32 [d], 1; st.release.gpu.global.u32 [f], 1; }
+thread B @ cta 1, gpu 0 {
+    ld.global.u32 %r, [d];
+S:
+    ld.acquire.gpu.global.u32 %t, [f];
+    setp.eq.u32 %p, %t, 0;
+    @%p bra S;
+    mov.u32 %x, %r;
+}
+~exists (B:x != 1)
+"""
+    new = fix("early", text, MODELS, OPTIONS).repairs[0].new
+    assert "done" not in new and new.index("bra S;") < new.index("ld.global.u32 %r, [d]") < new.index("mov.u32 %x, %r")

@@ -622,4 +622,71 @@ W:
 ~exists hang
 """
     hang = api.explain(text).stuck
-    assert hang is not None and hang.waiting[0].goes_on.startswith(".noinc at P, line 5") and "smaller" not in str(hang)
+    assert (
+        hang is not None
+        and hang.waiting[0].goes_on.startswith(".noinc at cp.async.mbarrier.arrive")
+        and "smaller" not in str(hang)
+    )
+
+
+SIGNAL_CLEARED = """PTX cleared
+.global .u32 pad = 1;
+thread A @ cta 0 { st.release.gpu.global.u32 [pad], 2; }
+thread B @ cta 1 {
+    st.relaxed.gpu.global.u32 [pad], 0;
+S:  ld.acquire.gpu.global.u32 %t, [pad];
+    setp.ne.u32 %p, %t, 2;
+    @%p bra S;
+}
+~exists hang
+"""
+CREDIT_AT_HOME = """PTX credit
+.shared .align 8 .b64 empty = mbarrier(1);
+thread P @ cta 0, cluster 0 {
+W:  mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p, [empty], 0;
+    @!%p bra W;
+}
+thread D @ cta 1, cluster 0 { mbarrier.arrive.shared::cta.b64 _, [empty]; }
+~exists hang
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            SIGNAL_CLEARED,
+            "st.release.gpu.global.u32 (A, line 3) is overwritten by st.relaxed.gpu.global.u32 (B, line 5)",
+        ),
+        (CREDIT_AT_HOME, "(D, line 7) on empty@cta0: it is on empty@cta1, for which nobody waits"),
+    ],
+)
+def test_a_hang_names_what_came_and_does_not_count(text: str, said: str) -> None:
+    hang = api.explain(text).stuck
+    assert hang is not None and said in hang.waiting[0].goes_on
+
+
+def test_lanes_that_meet_are_no_warps_that_meet() -> None:
+    text = """PTX syncwarp
+.shared .u32 s = 0;
+thread A @ cta 0 { st.shared.u32 [s], 1; bar.warp.sync 0xffffffff; }
+thread B @ cta 0 { bar.warp.sync 0xffffffff; ld.shared.u32 %r, [s]; }
+~exists (B:r != 1)
+"""
+    (why,) = explained(text)
+    assert why.endswith("bar.warp.sync (arrive, warp barrier) (A, line 3) is for the lanes of one warp")
+
+
+def test_who_pushes_to_a_peer_is_told_of_the_end_by_the_peer() -> None:
+    text = """PTX pushes
+.shared .u32 x;
+.shared .align 8 .b64 bar = mbarrier(1);
+thread A @ cta 0, cluster 0 {
+    st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [x@cta1], 1, [bar@cta1];
+    st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [x@cta1], 2, [bar@cta1];
+}
+thread B @ cta 1, cluster 0 { mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 8; }
+~exists race
+"""
+    (story, *_) = api.explain(text).stories
+    assert "by a thread of the CTA of its object that then tells this one" in story.obstacles[0].repair

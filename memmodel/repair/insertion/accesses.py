@@ -46,7 +46,7 @@ def moved_accesses(lowered: LoweredTest) -> list[Edit]:
 def _moves(lowered: LoweredTest, number: int, thread: Thread, index: int) -> Iterator[Edit]:
     items = list(instructions(thread))
     labels, spins = labels_of(thread), waiting(lowered, number)
-    for gap in gaps(lowered, number):
+    for gap in gaps(lowered, number, behind_loops=True):
         low, high = (gap.index, index) if gap.index < index else (index + 1, gap.index)
         if gap.index in (index, index + 1) or high - low > NEAR:
             continue

@@ -3,7 +3,7 @@
 In: a lowered test, its counterexamples. Out: edits, each of which declares a variable, sets it with a release behind an
 access of one thread, and waits for it with an acquire in front of an access of the other one. Settled here: where both
 threads read and write one place, neither of them is to come first, and there is no flag; nor is there one about an
-access that is a flag itself.
+access that is a flag itself, nor from a thread that tells the other something already.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from memmodel.repair.insertion.gaps import gaps
 from memmodel.repair.insertion.lines import fresh, widths
 from memmodel.repair.insertion.meetings import barrier_of_two, instruction_of, pairs_of_accesses
 from memmodel.repair.judge import TextCounterexample
+from memmodel.why.flow import Flow
+from memmodel.why.story import execution_of
 
 MOST_FLAGS = 6
 """At most this many changes are offered."""
@@ -37,8 +39,13 @@ def flags(lowered: LoweredTest, known: Iterable[TextCounterexample]) -> list[Edi
     """For each pair of accesses between which order is missing, a flag from the thread of one to that of the other."""
     edits: dict[tuple[int, int], Edit] = {}
     for counterexample in known:
-        for first, second in pairs_of_accesses(counterexample):
-            for edit in (_flag(lowered, first, second), _flag(lowered, second, first)):
+        execution = execution_of(counterexample.witness)
+        told = set() if execution is None else {(link.first, link.second) for link in Flow(execution).links}
+        threads = {event.uid: event.thread for event in counterexample.witness.events}
+        heard = {(threads[first], threads[second]) for first, second in told if {first, second} <= threads.keys()}
+        for pair in pairs_of_accesses(counterexample):
+            for first, second in (pair, pair[::-1]):
+                edit = None if (first.thread, second.thread) in heard else _flag(lowered, first, second)
                 if edit is not None:
                     edits.setdefault((edit.start, edit.more[0].start), edit)
     return list(edits.values())[:MOST_FLAGS]

@@ -77,9 +77,9 @@ class Opening:
         return (self.start if self.label else begin), f"{block}\n"
 
 
-def gaps(lowered: LoweredTest, number: int, *, branches: bool = False) -> list[Opening]:
+def gaps(lowered: LoweredTest, number: int, *, branches: bool = False, behind_loops: bool = False) -> list[Opening]:
     """Before every instruction that does more than compute, and at the end. `branches`: also before each branch that
-    may skip instructions.
+    may skip instructions. `behind_loops`: also behind each loop that only waits, where a computation follows.
     """
     thread, program = lowered.test.threads[number], lowered.programs[number]
     source = lowered.test.source
@@ -89,7 +89,8 @@ def gaps(lowered: LoweredTest, number: int, *, branches: bool = False) -> list[O
     openings: list[Opening] = []
     for index, item in enumerate(items):
         skips = branches and item.guard is not None and item.parts[0] == "bra" and index not in inside
-        if not visible(lowered, number, index) and not skips:
+        behind = behind_loops and index - 1 in inside and index not in inside and index not in labels
+        if not visible(lowered, number, index) and not skips and not behind:
             continue
         start, label = item.span.start, False
         if index in inside:

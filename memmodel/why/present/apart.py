@@ -208,6 +208,17 @@ def two_generations(execution: Execution, first: int, second: int) -> tuple[int,
     return None if any(meets[n] >> wait & 1 for n in mine) else same[0]
 
 
+def warp_barrier(execution: Execution, first: int, second: int) -> int | None:
+    """A barrier of the lanes of a warp behind the first access, where one of another warp stands before the second."""
+    po, meets = execution.relation("po"), execution.relation("syncbar")
+    records = [execution.frame.record_of(event) for event in execution.events]
+    lanes = [n for n, it in enumerate(records) if isinstance(it, BarrierRecord) and it.barrier.domain is Domain.WARP]
+    behind, before = ([n for n in lanes if po[first] >> n & 1], [n for n in lanes if po[n] >> second & 1])
+    if not behind or not before or any(meets[n] >> other & 1 for n in behind for other in before):
+        return None
+    return behind[0]
+
+
 def _at_barrier(execution: Execution, number: int) -> BarrierRecord | None:
     record = execution.frame.record_of(execution.events[number])
     return record if isinstance(record, BarrierRecord) and record.barrier.domain is Domain.CTA else None

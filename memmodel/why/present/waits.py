@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memmodel.base.labels import Mbarrier
+from memmodel.base.labels import Mbarrier, Signal
 from memmodel.base.rows import bits
 from memmodel.concrete.execution import Execution
 from memmodel.program.expressions import Const
@@ -102,6 +102,15 @@ class WaitsForCompletion:
             return None
         text = f"; {self.name(arrival)} tells of it on an object that no thread waits for"
         return text, f"{self.name(arrival)} on an object that is waited for before {self.name(change.other)}"
+
+    def elsewhere(self, change: Change) -> str:
+        """Who has to wait, in words, where the end of an access is told on an object of another CTA alone."""
+        ends = [self.execution.events[end].point for end in bits(self.execution.relation("compl")[change.at])]
+        owners = [end.cell.instance.owner for end in ends if isinstance(end.label, Signal) and end.cell is not None]
+        seat = None if change.other is None else self.execution.events[self.flow.in_po(change.other)].point.place
+        if seat is None or not owners or any(owner is None or owner == seat.cta_id for owner in owners):
+            return ""
+        return ", by a thread of the CTA of its object that then tells this one,"
 
     def told_to_nobody(self, change: Change) -> int | None:
         """An arrival for which no thread waits, by a thread that waits for the end of the access."""
