@@ -9,7 +9,8 @@ docs/kernels-theorem.md, "Counters", has the argument.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from memmodel.base.labels import is_atomic
@@ -56,8 +57,9 @@ class CounterLoop(NamedTuple):
         arrivals, source = self.place.arrivals, self.reads[-1].source
         return next((arrivals[: n + 1] for n, arrival in enumerate(arrivals) if arrival is source), ())
 
-    def sure(self, order: CausalOrder, polls: Polls, run: LaunchTrace) -> tuple[TraceEvent, ...] | None:
+    def sure(self, order: CausalOrder, rivals: Rivals, polls: Polls, run: LaunchTrace) -> tuple[TraceEvent, ...] | None:
         """The arrivals that the loop has observed whenever it ends; None if it may end otherwise, or not at all.
+        `rivals`: of the arrivals at its counter.
 
         Of the arrivals that may come before its end or after it, some are `needed`, and the others come after all of
         these: with some of the needed ones missing the loop continues, and with all of them it ends, however many of
@@ -75,7 +77,7 @@ class CounterLoop(NamedTuple):
             return None
         for arrival in before:
             base = self.place.joined(base, arrival.given or 0)
-        layers, answers = _layers(free, order), self.answers(order)
+        layers, answers = _layers(free, rivals), self.answers(order)
         for count in range(len(layers) + 1 if layers is not None else 0):
             needed = [arrival for layer in (layers or ())[:count] for arrival in layer]
             others = [arrival for layer in (layers or ())[count:] for arrival in layer]
@@ -253,17 +255,43 @@ def remembered(order: CausalOrder) -> CausalOrder:
     return order._replace(before=before)
 
 
-def _layers(free: Sequence[TraceEvent], order: CausalOrder) -> list[list[TraceEvent]] | None:
+class Rivals:
+    """Which of some arrivals precede one of them. Asked once for all loops at a counter: no two arrivals are compared
+    more than once.
+    """
+
+    def __init__(self, arrivals: Sequence[TraceEvent], order: CausalOrder) -> None:
+        self._arrivals, self._order = arrivals, order
+        self._known: dict[int, tuple[set[int], Iterator[int]]] = {}
+
+    def precede(self, arrival: TraceEvent, among: AbstractSet[int]) -> bool:
+        """True if one of these does, by their ids."""
+        if id(arrival) not in self._known:
+            self._known[id(arrival)] = set(), self._before(arrival)
+        found, more = self._known[id(arrival)]
+        if not found.isdisjoint(among):
+            return True
+        for rival in more:
+            found.add(rival)
+            if rival in among:
+                return True
+        return False
+
+    def _before(self, arrival: TraceEvent) -> Iterator[int]:
+        before = self._order.before
+        return (id(rival) for rival in self._arrivals if rival is not arrival and before(rival, arrival))
+
+
+def _layers(free: Sequence[TraceEvent], rivals: Rivals) -> list[list[TraceEvent]] | None:
     """Arrivals in layers, each after some of the layer before; None if there are too many."""
-    left, layers, before = list(free), list[list[TraceEvent]](), order.before
+    left, layers = list(free), list[list[TraceEvent]]()
     while left and len(layers) < MOST_LAYERS:
-        layer = [
-            arrival for arrival in left if not any(before(rival, arrival) for rival in left if rival is not arrival)
-        ]
+        among = set(map(id, left))
+        layer = [arrival for arrival in left if not rivals.precede(arrival, among)]
         if not layer:
             return None
         layers.append(layer)
-        taken = {id(arrival) for arrival in layer}
+        taken = set(map(id, layer))
         left = [arrival for arrival in left if id(arrival) not in taken]
     return None if left else layers
 
@@ -272,11 +300,12 @@ def _sums(base: int, counts: Counter[int], joined: Joined) -> set[int] | None:
     """The values of `base` joined with any of some numbers; None if these are too many."""
     sums = {base}
     for number, many in counts.items():
-        for _ in range(many):
-            more = {joined(value, number) for value in sums}
-            if more <= sums:
+        new = sums
+        for _ in range(many):  # of the values before, those joined with it are known
+            new = {joined(value, number) for value in new} - sums
+            if not new:
                 break
-            sums |= more
+            sums |= new
             if len(sums) > MOST_SUMS:
                 return None
     return sums

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from memmodel.base.labels import Side, side_of
 from memmodel.cat.syntax import Model
-from memmodel.kernel.executions.counters import CounterLoop, loops, observe, reads_nothing, remembered
+from memmodel.kernel.executions.counters import CounterLoop, Rivals, loops, observe, reads_nothing, remembered
 from memmodel.kernel.executions.polls import Polls, Turn, sure
 from memmodel.kernel.flow.rounds import read_inside
 from memmodel.kernel.order.judging import RunJudge
@@ -46,9 +46,13 @@ class Polled(NamedTuple):
     def waits(self, order: CausalOrder, polls: Polls, run: LaunchTrace) -> tuple[frozenset[int], Needed]:
         """The loads of counters of which every loop is a wait, and what each loop needs."""
         waits, needed, order = set(self.counters), Needed(), remembered(order)
+        rivals: dict[int, Rivals] = {}
         for load, counter_loops in self.counters.items():
             for key, loop in _keys(counter_loops):
-                observed = loop.sure(order, polls, run)
+                place = loop.place
+                if id(place) not in rivals:
+                    rivals[id(place)] = Rivals(place.arrivals, order)
+                observed = loop.sure(order, rivals[id(place)], polls, run)
                 if observed is None:
                     waits.discard(load)
                     break
