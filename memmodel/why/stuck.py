@@ -14,6 +14,7 @@ from typing import NamedTuple
 from memmodel.answer import Witness
 from memmodel.base.labels import Access, Action, Domain, Half
 from memmodel.base.oneline import count
+from memmodel.base.points import BarrierId
 from memmodel.base.rows import bits
 from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.execution import Execution
@@ -103,10 +104,35 @@ def _at_barrier(execution: Execution, thread: int, stopped: list[int]) -> _Cause
         return _Cause(Reason.DEADLOCK, f"the arrivals of {', '.join(names)}, which waits itself", waiting)
     ended = _ended_without(execution, thread) if isinstance(last, BarrierRecord) else ()
     if ended:
-        counts = last is not None and getattr(last, "count", None) is not None
-        smaller = ", or a smaller count" if counts else ""
-        return _Cause(Reason.COUNT, f"the arrival{'s' * (len(ended) > 1)} of {', '.join(ended)}{smaller}")
+        assert isinstance(last, BarrierRecord)
+        several = _arrived(execution, last.barrier) > 1  # a warp alone meets nobody
+        smaller = ", or a smaller count" if last.count is not None and several else ""
+        elsewhere = _met_elsewhere(execution, last.barrier, ended)
+        return _Cause(Reason.COUNT, f"the arrival{'s' * (len(ended) > 1)} of {', '.join(ended)}{elsewhere}{smaller}")
     return _Cause(Reason.COUNT, "the missing arrivals, or a smaller count")
+
+
+def _arrived(execution: Execution, barrier: BarrierId) -> int:
+    """The number of threads that come to a barrier."""
+    traces = execution.frame.traces
+    return sum(any(isinstance(it, BarrierRecord) and it.barrier == barrier for it in trace.records) for trace in traces)
+
+
+def _met_elsewhere(execution: Execution, barrier: BarrierId, names: tuple[str, ...]) -> str:
+    """The barrier of the CTA to which the one thread of this name comes in place of this one, as a clause."""
+    frame = execution.frame
+    mine = [
+        trace.records
+        for trace, thread in zip(frame.traces, frame.lowered.test.threads, strict=True)
+        if thread.name in names
+    ]
+    others = {it.barrier for records in mine for it in records if isinstance(it, BarrierRecord)}
+    others = {other for other in others if other.domain is barrier.domain is Domain.CTA}
+    if len(names) != 1 or len(others) != 1:
+        return ""
+    (other,) = others
+    alone = _arrived(execution, other) == 1
+    return f", which comes to barrier {other.key[0]} instead" if alone and other.key else ""
 
 
 def _has_not_arrived(execution: Execution, thread: int) -> bool:

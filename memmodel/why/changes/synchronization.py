@@ -78,11 +78,27 @@ def _meeting(asked: Situation, a: int, b: int, cost: float) -> Change:
     later = min(bits(asked.po[last]), key=lambda n: asked.events[n].point.order or 0, default=None)
     beside = (last, True) if later is None else (later, False)  # behind fences that are put after the last one
     arrive = Inserted(beside[0], Barrier(Half.ARRIVE, Domain.CTA), after=beside[1])
-    wait = Inserted(asked.last_of(FENCES, end, back=True), Barrier(Half.WAIT, Domain.CTA))
+    wait = Inserted(_in_front(asked, b, end), Barrier(Half.WAIT, Domain.CTA))
     edges = [("syncbar", asked.count, asked.count + 1)]
     if start != a:
         edges += [("compl", a, asked.count)]
     return Change(Reason.NO_SYNCHRONIZATION, Alteration((), (arrive, wait), tuple(edges)), a, b, "", 3, cost)
+
+
+def _in_front(asked: Situation, access: int, issue: int) -> int:
+    """The event before which a thread has to hear of others: an access or the fences at once before it; of an
+    asynchronous access also a proxy fence from which only arrivals separate it."""
+    front = asked.last_of(FENCES, issue, back=True)
+    if not asked.flow.is_async(access):
+        return front
+    earlier = [n for n, row in enumerate(asked.po) if row >> front & 1]
+    for number in sorted(earlier, key=lambda n: asked.events[n].point.order or 0, reverse=True):
+        label = asked.events[number].label
+        if isinstance(label, ProxyFence):
+            return asked.last_of(FENCES, number, back=True)
+        if not (isinstance(label, Mbarrier) and label.action in (Action.ARRIVE, Action.EXPECT_TX)):
+            break
+    return front
 
 
 def _passed_on(asked: Situation, a: int, b: int, cost: float) -> Iterator[Change]:

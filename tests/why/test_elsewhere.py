@@ -1,0 +1,181 @@
+"""Hand-overs that come to another place than the one that waits: another value, object, CTA, barrier or warp."""
+
+from __future__ import annotations
+
+import pytest
+
+from memmodel import api
+
+FLAG = "SPIN:\n    ld.acquire.gpu.global.u32 %f, [f];\n    setp.eq.u32 %p, %f, 0;\n    @%p bra SPIN;"
+
+
+def explained(text: str) -> list[str]:
+    """The obstacles of the outcome of a test."""
+    return [obstacle.text for obstacle in api.explain(text).stories[0].obstacles]
+
+
+def test_a_value_that_is_stored_twice_does_not_say_which_store_was_seen() -> None:
+    """Q reads the first of two ones: the loop around its load ends, whatever comes later."""
+    text = f"""PTX again
+.global .u32 d;
+.global .u32 f;
+thread P @ cta 0, gpu 0 {{
+    st.release.gpu.global.u32 [f], 1; st.global.u32 [d], 1; st.release.gpu.global.u32 [f], 1;
+}}
+thread Q @ cta 1, gpu 0 {{ {FLAG} ld.global.u32 %r, [d]; }}
+~exists (Q:r == 0)
+"""
+    (why,) = explained(text)
+    assert "which c: W.release.gpu f = 1 (P, line 5) stores again: it need not have seen that" in why
+
+
+def test_an_object_of_another_cta_is_not_waited_for() -> None:
+    """The end of the store is told on an object of Q's CTA: P cannot wait for it before it arrives."""
+    text = """PTX remote
+.shared .u32 x;
+.shared .align 8 .b64 data = mbarrier(1);
+.shared .align 8 .b64 ready = mbarrier(1);
+thread P @ cta 0, cluster 0, gpu 0 {
+    st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [x@cta1], 3, [data@cta1];
+    mbarrier.arrive.release.cluster.shared::cluster.b64 _, [ready@cta1];
+}
+thread Q @ cta 1, cluster 0, gpu 0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [data], 4;
+W:
+    mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p, [ready], 0;
+    @!%p bra W;
+    ld.shared.u32 %r, [x];
+}
+~exists (Q:r == 0)
+"""
+    (why,) = explained(text)
+    assert "may not be over at g: R x@cta1 = 0 (Q, line 14)" in why
+
+
+def test_bytes_that_are_missing_may_have_come_to_another_object() -> None:
+    text = """PTX elsewhere
+.global .align 16 .u32 g[4];
+.shared .align 16 .u32 s[4];
+.shared .align 8 .b64 full0 = mbarrier(1);
+.shared .align 8 .b64 full1 = mbarrier(1);
+thread T @ cta 0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [full0], 16;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [full1];
+W:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [full0], 0;
+    @!%p bra W;
+}
+~exists hang
+"""
+    hang = api.explain(text).stuck
+    assert hang is not None and hang.waiting[0].goes_on.startswith("the 16 bytes that full1 gets and does not expect")
+
+
+def test_an_arrival_that_raises_the_count_itself_is_named() -> None:
+    """A count that is smaller by one would be none."""
+    text = """PTX raises
+.global .align 16 .u32 g[4];
+.shared .align 16 .u32 s[4];
+.shared .align 8 .b64 bar = mbarrier(1);
+thread P @ cta 0 { cp.async.cg.shared.global [s], [g], 16; cp.async.mbarrier.arrive.shared.b64 [bar]; }
+thread C @ cta 0 {
+W:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;
+    @!%p bra W;
+}
+~exists hang
+"""
+    hang = api.explain(text).stuck
+    assert (
+        hang is not None
+        and hang.waiting[0].goes_on.startswith(".noinc at cp.async.mbarrier.arrive")
+        and "smaller" not in str(hang)
+    )
+
+
+OTHER_BARRIER = """PTX other
+.shared .u32 s = 0;
+thread P @ cta 0 { st.shared.u32 [s], 1; bar.arrive 1, 64; }
+thread C @ cta 0 { bar.sync 2, 64; ld.shared.u32 %r, [s]; }
+~exists hang
+"""
+SIGNAL_CLEARED = """PTX cleared
+.global .u32 pad = 1;
+thread A @ cta 0 { st.release.gpu.global.u32 [pad], 2; }
+thread B @ cta 1 {
+    st.relaxed.gpu.global.u32 [pad], 0;
+S:  ld.acquire.gpu.global.u32 %t, [pad];
+    setp.ne.u32 %p, %t, 2;
+    @%p bra S;
+}
+~exists hang
+"""
+CREDIT_AT_HOME = """PTX credit
+.shared .align 8 .b64 empty = mbarrier(1);
+thread P @ cta 0, cluster 0 {
+W:  mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p, [empty], 0;
+    @!%p bra W;
+}
+thread D @ cta 1, cluster 0 { mbarrier.arrive.shared::cta.b64 _, [empty]; }
+~exists hang
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (OTHER_BARRIER, "the arrival of P, which comes to barrier 1 instead"),
+        (
+            SIGNAL_CLEARED,
+            "st.release.gpu.global.u32 (A, line 3) is overwritten by st.relaxed.gpu.global.u32 (B, line 5)",
+        ),
+        (CREDIT_AT_HOME, "(D, line 7) on empty@cta0: it is on empty@cta1, for which nobody waits"),
+    ],
+)
+def test_a_hang_names_what_came_and_does_not_count(text: str, said: str) -> None:
+    hang = api.explain(text).stuck
+    assert hang is not None and said in hang.waiting[0].goes_on and "smaller" not in hang.waiting[0].goes_on
+
+
+def test_lanes_that_meet_are_no_warps_that_meet() -> None:
+    text = """PTX syncwarp
+.shared .u32 s = 0;
+thread A @ cta 0 { st.shared.u32 [s], 1; bar.warp.sync 0xffffffff; }
+thread B @ cta 0 { bar.warp.sync 0xffffffff; ld.shared.u32 %r, [s]; }
+~exists (B:r != 1)
+"""
+    (why,) = explained(text)
+    assert why.endswith("bar.warp.sync (arrive, warp barrier) (A, line 3) is for the lanes of one warp")
+
+
+def test_who_pushes_to_a_peer_is_told_of_the_end_by_the_peer() -> None:
+    text = """PTX pushes
+.shared .u32 x;
+.shared .align 8 .b64 bar = mbarrier(1);
+thread A @ cta 0, cluster 0 {
+    st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [x@cta1], 1, [bar@cta1];
+    st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [x@cta1], 2, [bar@cta1];
+}
+thread B @ cta 1, cluster 0 { mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 8; }
+~exists race
+"""
+    (story, *_) = api.explain(text).stories
+    assert "by a thread of the CTA of its object that then tells this one" in story.obstacles[0].repair
+
+
+def test_a_slot_is_handed_back_before_the_proxy_fence_that_its_refill_has() -> None:
+    """No second fence is asked for: what C read is over before the fence, once P hears of it."""
+    text = """PTX refilled
+.global .align 16 .u32 g[4] = {9};
+.shared .align 16 .u32 s[4] = {1};
+.shared .align 8 .b64 full = mbarrier(1);
+thread P @ cta 0 {
+    fence.proxy.async.shared::cta;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 16;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [full];
+}
+thread C @ cta 0 { ld.shared.u32 %r, [s]; }
+~exists (C:r == 9)
+"""
+    (why,) = explained(text)
+    assert why.startswith("nothing orders") and "fence" not in why
