@@ -42,6 +42,7 @@ class Finals:
         self._threads = {thread.name: number for number, thread in enumerate(lowered.test.threads)}
         self._elements = {term: lowered.space.term(term) for term in terms if isinstance(term, LocValue)}
         self.extents: tuple[Extent, ...] = tuple(dict.fromkeys(extent for extent, _ in self._elements.values()))
+        self._initial: dict[Extent, int] = {}
 
     def value(self, term: Term, registers: Registers, memory: Memory) -> int:
         """A term's value in a final state."""
@@ -50,9 +51,11 @@ class Finals:
         if isinstance(term, RegValue):
             return registers[self._threads[term.thread]].get(term.register, 0)
         extent, kind = self._elements[term]
-        data = self._lowered.space.initial(extent.instance, extent.first, extent.size)
+        data = self._initial.get(extent)
+        if data is None:
+            data = self._initial[extent] = self._lowered.space.initial(extent.instance, extent.first, extent.size)
         for cell, value in memory.items():
-            if cell.instance == extent.instance and extent.first <= cell.first and cell.end <= extent.end:
+            if extent.first <= cell.first and cell.end <= extent.end and cell.instance == extent.instance:
                 at, mask = (cell.first - extent.first) * 8, (1 << cell.size * 8) - 1
                 data = data & ~(mask << at) | value << at
         return kind.wrap(data)

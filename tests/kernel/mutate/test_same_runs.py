@@ -268,6 +268,7 @@ def test_what_differs_is_what_an_evaluation_from_nothing_says(body: str, monkeyp
     assert compared > len(removals) and beside
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_the_verdict_is_that_of_runs_of_their_own(body: str) -> None:
     read = module(body)
