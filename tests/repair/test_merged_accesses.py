@@ -63,6 +63,11 @@ PUSHED = twice(
     "~exists (A:a == 0 /\\ B:a == 0)",
     ".global .u32 x = 0;\n.global .u32 n = 9;",
 )
+POPPED = twice(
+    "ld.relaxed.gpu.global.u32 %a, [x];\nld.relaxed.gpu.global.u32 %n, [n];\nst.relaxed.gpu.global.u32 [x], %n;",
+    "~exists (A:a == 1 /\\ B:a == 1)",
+    ".global .u32 x = 1;\n.global .u32 n = 2;",
+)
 CREDIT = twice(
     "ld.relaxed.gpu.global.u32 %a, [x];\nsetp.eq.u32 %p, %a, 0;\n@%p bra OUT;\nsub.u32 %a, %a, 1;\n"
     "st.relaxed.gpu.global.u32 [x], %a;\nOUT: mov.u32 %end, 0;",
@@ -141,6 +146,7 @@ Candidates = Callable[[LoweredTest], Iterable[Edit]]
         (TAKEN, one_atomic, "atom.relaxed.gpu.global.cas.b32 %a, [x], 0, 1"),
         (TURN, one_atomic, "atom.relaxed.gpu.global.exch.b32 %a, [x], 1"),
         (PUSHED, one_atomic, "atom.relaxed.gpu.global.exch.b32 %a, [x], 1"),
+        (POPPED, retries, "atom.relaxed.gpu.global.cas.b32 %seen0, [x], %a, %n"),
         (CREDIT, retries, "atom.relaxed.gpu.global.cas.b32 %seen0, [x], %had0, %a"),
         (BLIND_LOCK, retries, "atom.acquire.gpu.global.cas.b32 %o, [x], %a, 1"),
         (DOUBLED, retries, "atom.relaxed.gpu.global.cas.b32 %seen0, [x], %a, %b"),
@@ -360,3 +366,25 @@ S:
 """
     new = fix("early", text, MODELS, OPTIONS).repairs[0].new
     assert "done" not in new and new.index("bra S;") < new.index("ld.global.u32 %r, [d]") < new.index("mov.u32 %x, %r")
+
+
+def test_threads_that_have_a_flag_get_no_second_one() -> None:
+    """B goes on after the first of two arrivals; A is not to wait until B has read."""
+    store = "{{ st.global.u32 [{}], 1; red.release.gpu.global.add.u32 [n], 1; }}"
+    text = f"""PTX two
+.global .u32 d = 0;
+.global .u32 e = 0;
+.global .u32 n = 0;
+thread A @ cta 0, gpu 0 {store.format("d")}
+thread C @ cta 2, gpu 0 {store.format("e")}
+thread B @ cta 1, gpu 0 {{
+S:
+    ld.acquire.gpu.global.u32 %t, [n];
+    setp.eq.u32 %p, %t, 0;
+    @%p bra S;
+    ld.global.u32 %r, [d];
+    ld.global.u32 %q, [e];
+}}
+~exists (B:q != 1)
+"""
+    assert not any("done" in repair.new for repair in fix("two", text, MODELS, OPTIONS).repairs)

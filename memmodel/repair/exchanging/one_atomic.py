@@ -1,7 +1,7 @@
 """A load, what is computed from it, and a store to the same place, as one atomic operation.
 
 In: a lowered test. Out: changes. Settled here: what may become one. Both are of one thread and name one variable, and
-nothing but arithmetic and stores of other variables stands between them. The atomic takes the place of the load, and
+nothing but arithmetic and accesses to other variables stands between them. The atomic takes the place of the load, and
 the store goes. What is stored is computed from what was loaded by one instruction that atomics have; or it is another
 value, which is stored in any case, or if what was loaded has a certain value, which is `.cas`.
 """
@@ -122,19 +122,21 @@ def _updates(lowered: LoweredTest, number: int, items: Sequence[Instruction], in
 
 
 def next_of_place(lowered: LoweredTest, number: int, items: Sequence[Instruction], index: int) -> int | None:
-    """The next instruction after a load that does more than compute, or store to another variable without an order."""
+    """The next instruction after a load that does more than compute, or access another variable without an order."""
     name = named_place(items[index]).variable
     for at in range(index + 1, len(items)):
-        if visible(lowered, number, at) and not _stores_elsewhere(lowered, items, at, name):
+        if visible(lowered, number, at) and not _is_elsewhere(lowered, items, at, name):
             return at
     return None
 
 
-def _stores_elsewhere(lowered: LoweredTest, items: Sequence[Instruction], at: int, name: str) -> bool:
-    """True of a store without an order to another variable than this one, which has no second name in the test. In a
+def _is_elsewhere(lowered: LoweredTest, items: Sequence[Instruction], at: int, name: str) -> bool:
+    """True of an access without an order to another variable than this one, which has no second name in the test. In a
     register is no address of it if the thread never takes that."""
     item, aliased = items[at], {variable.alias_of for variable in lowered.test.variables}
-    if item.parts[0] != "st" or {"release", "volatile", "mmio", "async", "bulk"} & set(item.parts):
+    if item.parts[0] not in ("ld", "st") or {"acquire", "release", "volatile", "mmio", "async", "bulk"} & set(
+        item.parts
+    ):
         return False
     if name in aliased or any(each.name == name and each.alias_of is not None for each in lowered.test.variables):
         return False

@@ -1,8 +1,8 @@
 """A load and a later update of the same place that are to be one step, where no single atomic does what they do.
 
 In: a lowered test. Out: changes. Settled here: the update becomes a compare-and-swap that succeeds only if memory still
-has what was loaded; else the thread begins again with the load. Arithmetic, branches and stores of other variables may
-stand in between.
+has what was loaded; else the thread begins again with the load. Arithmetic, branches and accesses to other variables
+may stand in between.
 """
 
 from __future__ import annotations

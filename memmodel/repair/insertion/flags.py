@@ -3,7 +3,7 @@
 In: a lowered test, its counterexamples. Out: edits, each of which declares a variable, sets it with a release behind an
 access of one thread, and waits for it with an acquire in front of an access of the other one. Settled here: where both
 threads read and write one place, neither of them is to come first, and there is no flag; nor is there one about an
-access that is a flag itself, nor from a thread that tells the other something already.
+access that is a flag itself, nor between threads that have one already.
 """
 
 from __future__ import annotations
@@ -60,6 +60,8 @@ def _flag(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Edit |
     accesses = [list(instructions(test.threads[thread]))[index] for thread, index in (tells, waits)]
     if any(ORDERED & set(item.parts) for item in accesses) or _both_update(lowered, tells, waits):
         return None
+    if _have_a_flag(lowered, tells[0], waits[0]) or _have_a_flag(lowered, waits[0], tells[0]):
+        return None
     if not test.variables or barrier_of_two(lowered, tells[0], waits[0]) is not None:
         return None
     behind = [gap for gap in gaps(lowered, tells[0]) if gap.index > tells[1]]
@@ -99,6 +101,21 @@ def _both_update(lowered: LoweredTest, first: tuple[int, int], second: tuple[int
         name for at, index in (first, second) for name in _named(list(instructions(lowered.test.threads[at]))[index])
     }
     return any(all(updates(thread, name) for thread, _ in (first, second)) for name in names)
+
+
+def _have_a_flag(lowered: LoweredTest, first: int, second: int) -> bool:
+    """True if one thread writes a variable with a release that the other one reads with an acquire."""
+    sides = (first, {"release", "acq_rel"}), (second, {"acquire", "acq_rel"})
+    told, heard = (
+        {
+            name
+            for item in instructions(lowered.test.threads[thread])
+            if words & set(item.parts)
+            for name in _named(item)
+        }
+        for thread, words in sides
+    )
+    return bool(told & heard)
 
 
 def _named(item: Instruction) -> set[str]:
