@@ -31,6 +31,11 @@ from memmodel.repair.spellings import RESTRICTED
 Reason = MissingOrder
 _SIGNALS = "mbarrier::complete_tx::bytes"
 GUARD = re.compile(r"^@!?\s*%?[\w$]+\s+")
+TENSOR_MAP = re.compile(r"\[([^\[\],]+),\s*\{|cp_fenceproxy\S*\s+\[([^\]]+)\]")
+"""The tensor map that a copy reads, or into which a fence has copied one."""
+
+WHOLE_BARRIER = "bar.sync 0;"
+
 MOST_BARRIERS = 4
 """Barriers of the text that are tried elsewhere."""
 
@@ -95,10 +100,11 @@ def lines(finding: KernelFinding, entry: PtxFunction, cluster: int) -> Iterator[
 def _proxies(finding: KernelFinding) -> Iterator[tuple[MissingLine, ...]]:
     sides = " ".join(side.what for side in finding.sides)
     if "tensormap" in sides:
-        named = re.search(r"\[\s*(%\w+)\s*[,\]]", finding.sides[-1].instruction.span.text)
-        if named:
-            text = f"fence.proxy.tensormap::generic.acquire.gpu [{named[1]}], 128;"
-            yield (MissingLine(text, Where.SECOND, PROXY_FENCE * SEM_FACTOR["acquire"]),)
+        price = PROXY_FENCE * SEM_FACTOR["acquire"]
+        for side, where in ((finding.sides[-1], Where.SECOND), (finding.sides[0], Where.FIRST)):
+            if named := TENSOR_MAP.search(side.instruction.span.text):
+                fence = f"fence.proxy.tensormap::generic.acquire.gpu [{(named[1] or named[2]).strip()}], 128;"
+                yield (MissingLine(fence, where, price),)
         return
     space = "shared::cta" if " of shared memory" in finding.where else "global"
     if space != "global":
@@ -226,7 +232,7 @@ def _meetings(
         yield (MissingLine("fence.mbarrier_init.release.cluster;", Where.FIRST, SCOPE_COST["cta"]),)
     if first.cta == second.cta and first.warp == second.warp:
         yield (MissingLine("bar.warp.sync 0xffffffff;", Where.MEETING, OTHER),)
-    for text in dict.fromkeys(["bar.sync 0;", *_barriers(entry)]):
+    for text in _barriers(entry, first.instruction, second.instruction):
         yield (MissingLine(text, Where.MEETING, SCOPE_COST["cta"]),)
     if clustered:
         body = entry.body or ()
@@ -240,9 +246,10 @@ def _meetings(
             yield (MissingLine(text, Where.MEETING, SCOPE_COST["cluster"]),)
 
 
-def _barriers(entry: PtxFunction) -> list[str]:
-    """Barriers of the text whose numbers are written out, the most frequent first."""
-    counts: dict[str, int] = {}
+def _barriers(entry: PtxFunction, *beside: PtxInstruction) -> list[str]:
+    """Barriers of the text whose numbers are written out, the nearest to an access first: where warps have roles, it is
+    one of the same role. The second is one of all threads."""
+    far: dict[str, int] = {}
     for instruction in entry.body or ():
         plain = (
             instruction.words[0] in ("bar", "barrier")
@@ -251,8 +258,10 @@ def _barriers(entry: PtxFunction) -> list[str]:
         )
         if plain and all(isinstance(operand, Imm) for operand in instruction.operands):
             text = _bare(instruction)
-            counts[text] = counts.get(text, 0) + 1
-    return sorted(counts, key=lambda text: -counts[text])[:MOST_BARRIERS]
+            way = min(abs(access.number - instruction.number) for access in beside)
+            far[text] = min(way, far.get(text, way))
+    texts = sorted(far, key=lambda text: far[text])[:MOST_BARRIERS]
+    return list(dict.fromkeys([*texts[:1], WHOLE_BARRIER, *texts[1:]]))
 
 
 def _texts(entry: PtxFunction, words: tuple[str, ...]) -> list[str]:

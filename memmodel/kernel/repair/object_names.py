@@ -38,6 +38,18 @@ def names_of(
     return [*(name for _, name in sorted(names)), *([] if variable is None else [_operand(*variable)])]
 
 
+def names_beside(body: tuple[PtxInstruction, ...], trace: LaunchTrace, block: Block, first: int) -> dict[int, str]:
+    """How an object is named from the register of an instruction that initialises another one in the same memory, by
+    the number of that instruction."""
+    names = {}
+    for (other, begin), steps in trace.objects.items():
+        for at in {step.event.at for step in steps if body[step.event.at].words[:2] == ("mbarrier", "init")}:
+            named = PLACE.search(body[at].span.text)
+            if other is block and named is not None:
+                names[at] = _operand(named[1], int(named[2] or 0) + first - begin)
+    return names
+
+
 def mapped(body: tuple[PtxInstruction, ...], names: Iterable[str]) -> Iterator[tuple[str, str]]:
     """The names of such an object in another CTA of the cluster: a register that has its address, or one that is set to
     it by a line in front. The rank is one that the text maps other places to."""
@@ -70,4 +82,4 @@ def _operand(base: str, distance: int) -> str:
     return f"[{base}+{distance}]" if distance else f"[{base}]"
 
 
-__all__ = ["guarded", "mapped", "names_of", "unused"]
+__all__ = ["guarded", "mapped", "names_beside", "names_of", "unused"]

@@ -29,7 +29,7 @@ from memmodel.kernel.order.verdict import FindingKey, KernelVerdict
 from memmodel.kernel.question import GivenLaunch, LaunchWords, kernel_text, question
 from memmodel.kernel.repair.edits import PtxEdits, cost, disjoint, inline, laid
 from memmodel.kernel.repair.wants import candidates
-from memmodel.kernel.repair.warps import diverged
+from memmodel.kernel.repair.warps import diverged, reached
 from memmodel.ptx.module.reader import parse_module
 from memmodel.ptx.module.syntax import PtxModule
 from memmodel.repair.edits import diff
@@ -215,17 +215,26 @@ class KernelMender:
             module = parse_module(Source(self.module.source.name, inline(self.module.source.text, edits)))
             options = replace(self.options, until_finding=True, known=known, mended=mended, depends=False)
             case = KernelCase(module, entry_of(module, self.entry), self.launch, self.model, options)
-            kernel = judge_case(case, self._left())
+            kernel = self._past_what_is_ignored(case)
         except InputError:
             return None
         verdict = kernel.verdict
-        self._ignore(verdict)
         if any(finding.key not in known for finding in verdict.serious) or verdict.spent:
             return None
-        if _equal_stores(verdict) - _equal_stores(old):  # an update that is still lost, if by a store of the same
-            return None
+        if (_equal_stores(verdict) - _equal_stores(old)) & reached(parent):
+            return None  # an update that is still lost, if by a store of the same
         opened = any(reason not in old.open for reason in verdict.open)
         return None if opened or diverged(kernel, edits) else kernel
+
+    def _past_what_is_ignored(self, case: KernelCase) -> JudgedKernel:
+        """The verdict of a case that stops at a finding: one that is to be ignored, and was not met before, is none to
+        stop at."""
+        kernel = judge_case(case, self._left())
+        self._ignore(kernel.verdict)
+        met = frozenset(finding.key for finding in kernel.verdict.findings if finding.ignored)
+        if met <= case.options.known or kernel.verdict.serious or kernel.verdict.spent:
+            return kernel
+        return self._past_what_is_ignored(replace(case, options=replace(case.options, known=case.options.known | met)))
 
     def _left(self) -> Budget:
         """What one more judgement may cost."""

@@ -80,6 +80,11 @@ def candidates(kernel: JudgedKernel, edits: PtxEdits) -> list[KernelChange]:
 
 def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, partly: set[int]) -> Iterator[PtxEdits]:
     """The changes that one finding asks for. `partly`: the instructions that only some lanes of a warp reach."""
+    for group in inits(kernel, finding) if finding.rule == HANG else ():
+        yield from _together(
+            [_put(line, _Spot(line.at, after=line.after), edits, partly) for line in group if line.at is not None],
+            edits,
+        )
     for change in (*reworded(finding, kernel.entry), *waiting_more(finding, kernel.entry)):
         yield from _together([_replaced(edit, edits) for edit in change], edits)
     for atomic in atomics(finding, kernel.entry):
@@ -88,7 +93,7 @@ def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, part
     alone = {Where.SECOND: tuple(_Spot(side.instruction, after=False) for side in finding.sides)}
     places = _places(run, finding) if run is not None and len(finding.sides) > 1 else alone
     missing = lines(finding, kernel.entry, prod(kernel.launch.cluster))
-    more = (*arrivals(kernel, finding), *inits(kernel, finding)) if finding.rule == HANG else ()
+    more = arrivals(kernel, finding) if finding.rule == HANG else ()
     turned = flips(finding, kernel.entry.body or ())
     for group in (*waits(kernel, finding), *missing, *turned, *more):
         spots = [
@@ -247,11 +252,21 @@ def _meetings(run: RunJudge, first: PtxInstruction, second: PtxInstruction) -> I
     """Places beside the accesses, and at the branches that lead around them: before the branch, and at its target."""
     around = {access: _around(run, access) for access in (second, first)}
     of_first, of_second = bool(around[first]), bool(around[second])
+    again = _next_branch(run, second) if "mbarrier" in second.words and "parity" in second.words else None
+    if again is not None and 0 < again <= second.number:  # every failed test would meet again
+        yield _Spot(run.body[again - 1], after=True)
     yield from (_Spot(second, after=False, inside=of_second), _Spot(first, after=True, inside=of_first))
     for branches in around.values():
         for branch, join in branches[::-1][:MOST_AROUND]:
             yield from (_Spot(branch, after=False), _Spot(join, after=False))
     yield from (_Spot(first, after=False, inside=of_first), _Spot(second, after=True, inside=of_second))
+
+
+def _next_branch(run: RunJudge, test: PtxInstruction) -> int | None:
+    """Where the first branch behind a test leads to."""
+    branch = next((it for it in run.body[test.number :] if it.words[0] == "bra"), None)
+    target = None if branch is None else branch.operands[0]
+    return target.at if isinstance(target, JumpTarget) else None
 
 
 def _around(run: RunJudge, access: PtxInstruction) -> list[tuple[PtxInstruction, PtxInstruction]]:

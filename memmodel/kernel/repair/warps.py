@@ -35,6 +35,14 @@ def executions(trace: LaunchTrace) -> Counter[tuple[int, int]]:
     return counts
 
 
+def reached(kernel: JudgedKernel) -> set[int]:
+    """The lines of the instructions that some thread executed; those of all if the run is not known."""
+    body = kernel.entry.body or ()
+    if kernel.representative is None:
+        return {instruction.line for instruction in body}
+    return {body[at].line for at, _ in executions(kernel.representative.run.run)}
+
+
 def partial(kernel: JudgedKernel) -> set[int]:
     """The numbers of the instructions that the lanes of a warp executed, but not equally often."""
     if kernel.representative is None:
@@ -50,4 +58,4 @@ def partial(kernel: JudgedKernel) -> set[int]:
     }
 
 
-__all__ = ["diverged", "executions", "partial"]
+__all__ = ["diverged", "executions", "partial", "reached"]

@@ -10,6 +10,7 @@ from helpers.patience import PATIENCE
 from memmodel import fix_kernel
 from memmodel.kernel.order.verdict import KernelFinding
 from memmodel.kernel.question.requests import LaunchWords
+from memmodel.kernel.repair.lines import TENSOR_MAP, _barriers
 from memmodel.kernel.repair.waits import flips
 
 LOADED = """
@@ -64,7 +65,7 @@ X: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r4+8], 0; @!%p1 bra X;
     path.write_text(kernel_text(body))
     (repair,) = fix_kernel(path, launch(), seconds=PATIENCE, most=1).repairs
     assert [change.what for change in repair.edits] == [
-        "@%p0 mbarrier.init.shared::cta.b64 [bar+8], 64 after mbarrier.init.shared::cta.b64"
+        "@%p0 mbarrier.init.shared::cta.b64 [%r4+8], 64 after mbarrier.init.shared::cta.b64"
     ]
 
 
@@ -208,3 +209,53 @@ ret;
     turned = [line for (line,) in flips(finding, kernel)]
     assert [line.text for line in turned] == [wanted, "xor.b32 %r8, %r8, 1;"]
     assert turned[0].at is not None and turned[0].at.words[0] in ("mov", "selp") and turned[0].after
+
+
+def test_an_object_is_waited_for_before_it_goes(tmp_path: Path) -> None:
+    """Only by the thread that invalidates it: the test of another one would come too late."""
+    wait = next(line for line in LOADED.split("\n") if line.startswith("W:"))
+    text = LOADED.split("ld.shared")[0].replace(wait, "@%p0 mbarrier.inval.shared::cta.b64 [%r4];")
+    path = tmp_path / "k.ptx"
+    path.write_text(kernel_text(text))
+    (repair,) = fix_kernel(path, launch(), seconds=PATIENCE, most=1).repairs
+    assert [change.what.split("; ")[1] for change in repair.edits] == ["@!%p0 bra PASSED_0"]
+    assert "parity.acquire.cta.shared::cta.b64 %seen0, [%r4], 0" in repair.edits[0].what
+
+
+def test_behind_a_hang_what_is_ignored_ends_no_judgement(tmp_path: Path) -> None:
+    """With the hang mended there is a race that is ignored, and one that is not: if elect.sync takes the last lane."""
+    wait = "W: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r4], 1; @!%p1 bra W;"
+    ignored = 'st.global.u32 [%d0], %r0; // memmodel: ignore data-race "the last one counts"'
+    elected = "elect.sync _|%p1, 0xffffffff;\n@%p1 st.shared.u32 [%r3], %r0;\n@%p0 ld.shared.u32 %r5, [%r2+124];"
+    path = tmp_path / "k.ptx"
+    path.write_text(kernel_text("\n".join(("bar.sync 0;", wait, ignored, elected))))
+    assert not fix_kernel(path, launch(), seconds=PATIENCE, most=1).repairs
+    path.write_text(kernel_text("\n".join(("bar.sync 0;", wait, ignored))))
+    assert fix_kernel(path, launch(), seconds=PATIENCE, most=1).repairs
+
+
+def test_the_nearest_barrier_is_that_of_the_role() -> None:
+    text = "bar.sync 0;\nbar.sync 1, 64;\nst.shared.u32 [%r3], %r0;\nld.shared.u32 %r6, [%r3];\nbar.sync 2, 32;"
+    whole = entry(module(text))
+    body = whole.body or ()
+    store, load = (it for it in body if "shared" in it.words)
+    assert _barriers(whole, store, load) == ["bar.sync 1, 64;", "bar.sync 0;", "bar.sync 2, 32;"]
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (
+            "cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [%r1], [%rd4, {%r2, %r3}], [%r5]",
+            "%rd4",
+        ),
+        ("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%rd37 + 0, {%r2}], [%r1]", "%rd37 + 0"),
+        (
+            "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd2], [%r1], 128",
+            "%rd2",
+        ),
+    ],
+)
+def test_the_tensor_map_of_a_copy(text: str, named: str) -> None:
+    found = TENSOR_MAP.search(text)
+    assert found is not None and (found[1] or found[2]).strip() == named
