@@ -45,18 +45,6 @@ def names_in(expr: Expr) -> Iterator[Name]:
         waiting += reversed(operands_of(expr))
 
 
-def signed_names(expr: Expr, *, positive: bool = True) -> Iterator[tuple[Name, bool]]:
-    """Every name in an expression, and whether it stands where a larger value makes the whole larger."""
-    waiting = [(expr, positive)]
-    while waiting:
-        expr, positive = waiting.pop()
-        if isinstance(expr, Name):
-            yield expr, positive
-        waiting += [
-            (operand, positive is not is_taken_away(expr, number)) for number, operand in enumerate(operands_of(expr))
-        ][::-1]
-
-
 def is_taken_away(expr: Expr, number: int) -> bool:
     """True if the operand of that number stands under `~` or to the right of `\\`: a larger one makes less of it."""
     return isinstance(expr, Unary | Binary) and (expr.op == "~" or (expr.op == "\\" and number == 1))

@@ -1,7 +1,7 @@
 """Whether adding pairs to a base relation, or removing pairs, can make a check fail. If not, some choices are skipped.
 
 In: Model, name of a base relation. Out: for each check, which of the two can make it fail. An occurrence is positive if
-a larger relation makes the whole larger, negative if it makes the whole smaller (`analysis.signed_names`).
+a larger relation makes the whole larger, negative if it makes the whole smaller.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memmodel.base.identity import by_identity
-from memmodel.cat.analysis import group_at, signed_names
-from memmodel.cat.syntax import Check, Definition, Expr, Model
+from memmodel.cat.analysis import group_at, is_taken_away
+from memmodel.cat.syntax import Check, Definition, Expr, Model, Name, operands_of
 
 _Signs = tuple[int, int]
 """Masks of base names: those that occur positively, and those that occur negatively."""
@@ -77,13 +77,16 @@ class _Occurrences:
         return either, either  # another choice altogether
 
     def _expr(self, expr: Expr) -> _Signs:
+        if isinstance(expr, Name):
+            if expr.ref is None:
+                return self.bit.setdefault(expr.name, 1 << len(self.bit)), 0
+            return self.signs[expr.ref]
         more = less = 0
-        for name, positive in signed_names(expr):
-            if name.ref is None:
-                grows, shrinks = self.bit.setdefault(name.name, 1 << len(self.bit)), 0
-            else:
-                grows, shrinks = self.signs[name.ref]
-            more, less = (more | grows, less | shrinks) if positive else (more | shrinks, less | grows)
+        for number, operand in enumerate(operands_of(expr)):
+            grows, shrinks = self._expr(operand)
+            if is_taken_away(expr, number):
+                grows, shrinks = shrinks, grows
+            more, less = more | grows, less | shrinks
         return more, less
 
 
