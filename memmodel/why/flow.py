@@ -83,6 +83,13 @@ class Flow:
             rows[first] |= 1 << second
         return closure(rows)
 
+    def reach_by(self, links: Iterable[Between]) -> Rows:
+        """Which events reach which in their threads and by these links alone."""
+        rows = self._edges(())
+        for link in links:
+            rows[link.first] |= 1 << link.second
+        return closure(rows)
+
     def completion_waits(self, event: int) -> list[int]:
         """The waits that see the end of an asynchronous access."""
         ends, seen = bits(self.execution.relation("compl")[event]), self.execution.relation("mbarobs")

@@ -179,3 +179,38 @@ thread C @ cta 0 { ld.shared.u32 %r, [s]; }
 """
     (why,) = explained(text)
     assert why.startswith("nothing orders") and "fence" not in why
+
+
+def test_the_order_that_is_missing_is_not_against_the_order_that_is_there() -> None:
+    """A is read before B writes, by way of f; what C lacks is the same, and not a write of B before A's read."""
+    text = """PTX readers
+.global .u32 d = 1;
+.global .u32 f = 0;
+thread A @ cta 0, gpu 0 { ld.global.u32 %r, [d]; red.release.gpu.global.add.u32 [f], 1; }
+thread C @ cta 2, gpu 0 { ld.global.u32 %r, [d]; }
+thread B @ cta 1, gpu 0 { SPIN: ld.acquire.gpu.global.u32 %f, [f]; setp.eq.u32 %p, %f, 0; @%p bra SPIN;
+    st.global.u32 [d], 2;
+}
+~exists (C:r == 2)
+"""
+    assert explained(text) == ["nothing orders d: R d = 2 (C, line 5) before f: W d = 2 (B, line 7)"]
+
+
+def test_the_end_of_a_grid_needs_no_proxy_fence() -> None:
+    text = """PTX early
+.global .align 16 .u32 x[4];
+.shared .align 16 .u32 s[4];
+.shared .align 8 .b64 bar = mbarrier(1);
+thread A @ cta 0 { griddepcontrol.launch_dependents; st.global.u32 [x], 1; }
+thread B @ cta 1, grid 1 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [x], 16, [bar];
+    griddepcontrol.wait;
+W:  mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;
+    @!%p bra W;
+    ld.shared.u32 %r, [s];
+}
+~exists (B:r != 1)
+"""
+    (why,) = explained(text)
+    assert "griddepcontrol.wait (wait, end of grid 0) (B, line 9) stands after" in why

@@ -113,6 +113,11 @@ class Situation:
         first, second = (self.events[self.flow.in_po(event)].point.place for event in (a, b))
         return first is not None and second is not None and first.cta_id == second.cta_id
 
+    def in_dependent_grid(self, a: int, b: int) -> bool:
+        """True if the second event is in a grid that depends on that of the first one: its end orders all proxies."""
+        first, second = self.events[a].point.place, self.events[b].point.place
+        return first is not None and second is not None and first.gpu == second.gpu and first.grid < second.grid
+
     def in_tensor_memory(self, event: int) -> bool:
         """True of an access to tensor memory."""
         cell = self.events[event].point.cell

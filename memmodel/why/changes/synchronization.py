@@ -10,6 +10,7 @@ from memmodel.base.rows import bits, pairs_of
 from memmodel.why.alter import Alteration, Inserted
 from memmodel.why.changes.completion import LAST, about_an_earlier_copy
 from memmodel.why.changes.situation import Change, Situation, insertion
+from memmodel.why.present.apart import synchronizes
 from memmodel.why.records import Reason
 
 FENCES = (Fence, ProxyFence, Mark, GroupWait)
@@ -26,9 +27,11 @@ def of_synchronization(asked: Situation) -> Iterator[Change]:
     pairs = [asked.pair, asked.pair[::-1]] if asked.pair is not None else [*_overtaken(asked), *early]
     lost = {pair: updates for pair in pairs if (updates := _lost_updates(asked, *pair))}
     concerned = {(a, b) for a, b in pairs if about & (1 << a | 1 << b | lost.get((a, b), 0)) or _tells_nobody(asked, a)}
+    handed_over = asked.flow.reach_by(link for link in asked.flow.links if synchronizes(asked.execution, link))
     pairs.sort(
         key=lambda pair: (
             _uses_what_ended(asked, *pair),
+            bool(handed_over[asked.flow.in_po(pair[1])] >> asked.flow.in_po(pair[0]) & 1),  # against the order there is
             asked.flow.leads(*pair[::-1]),
             pair not in concerned,
             pair not in lost,
@@ -77,8 +80,9 @@ def _meeting(asked: Situation, a: int, b: int, cost: float) -> Change:
     last = asked.last_of(FENCES, start)
     later = min(bits(asked.po[last]), key=lambda n: asked.events[n].point.order or 0, default=None)
     beside = (last, True) if later is None else (later, False)  # behind fences that are put after the last one
-    arrive = Inserted(beside[0], Barrier(Half.ARRIVE, Domain.CTA), after=beside[1])
-    wait = Inserted(_in_front(asked, b, end), Barrier(Half.WAIT, Domain.CTA))
+    domain = Domain.GRID if asked.in_dependent_grid(start, end) else Domain.CTA
+    arrive = Inserted(beside[0], Barrier(Half.ARRIVE, domain, ends=domain is Domain.GRID), after=beside[1])
+    wait = Inserted(_in_front(asked, b, end), Barrier(Half.WAIT, domain))
     edges = [("syncbar", asked.count, asked.count + 1)]
     if start != a:
         edges += [("compl", a, asked.count)]
