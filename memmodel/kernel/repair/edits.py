@@ -100,7 +100,8 @@ def _laid(text: str, edit: PtxEdit) -> tuple[int, int, str]:
     last = len(text) if last < 0 else last
     before, rest = text[first : edit.start], text[edit.start : last]
     indent = before[: len(before) - len(before.lstrip())]
-    lines = "".join(f"{indent}{line.strip()};\n" for line in edit.text.split(";") if line.strip())
+    new = (line.strip() for line in edit.text.split(";"))
+    lines = "".join(f"{indent}{line}{'' if line.endswith(':') else ';'}\n" for line in new if line)
     if not before.strip():
         return first, first, lines
     if not rest.strip() or rest.lstrip().startswith("//"):

@@ -220,6 +220,7 @@ def test_an_object_is_waited_for_before_it_goes(tmp_path: Path) -> None:
     (repair,) = fix_kernel(path, launch(), seconds=PATIENCE, most=1).repairs
     assert [change.what.split("; ")[1] for change in repair.edits] == ["@!%p0 bra PASSED_0"]
     assert "parity.acquire.cta.shared::cta.b64 %seen0, [%r4], 0" in repair.edits[0].what
+    assert "+PASSED_0:\n" in repair.diff
 
 
 def test_behind_a_hang_what_is_ignored_ends_no_judgement(tmp_path: Path) -> None:
