@@ -36,6 +36,18 @@ def test_a_report_is_noted_as_early_after_a_test_that_returns_false() -> None:
     ]
 
 
+@pytest.mark.parametrize(("then", "flags"), [("", ("undefined-instruction",)), ("setp.eq.u32 %q, 1, 1;", ())])
+def test_a_report_that_something_else_took_the_place_of_may_be_read(then: str, flags: tuple[str, ...]) -> None:
+    """ "When waitComplete is False, the reportPredicate and reportValue operands have unspecified values"."""
+    tested = "mbarrier.test_wait.parity.phase_type::primary.shared::cta.b64 %p|%q, [bar], 0;"
+    text = f"""PTX early
+.shared .align 8 .b64 bar = mbarrier(1);
+thread P0 @ cta 0, gpu 0 {{ {tested} {then} selp.u32 %r0, 1, 0, %q; }}
+exists (true)
+"""
+    assert api.check(text).answer.flags == flags
+
+
 def test_the_pending_count_is_kept_only_for_who_asks() -> None:
     arrive, state, *_ = shown(ops(blocks("mbarrier.arrive.b64 %rd0, [bar]; mbarrier.pending_count.b64 %r0, %rd1;")))
     assert arrive.endswith("register=$phase pending=$pending)")

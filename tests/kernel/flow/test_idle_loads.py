@@ -74,6 +74,7 @@ def idle(body: str) -> int:
         pytest.param(PEELED.replace("setp.gt.s32", "setp.gt.u32"), 0, id="unsigned"),
         pytest.param(PEELED.replace("A: ld.acquire", "A: ld.relaxed"), 0, id="the last one is weaker"),
         pytest.param(PEELED.replace("xor.b32 %r23, %r20, %r0", "xor.b32 %r23, %r20, %r30"), 0, id="with a counter"),
+        pytest.param(PEELED.replace("%r20, %r0", "%r20, %r30"), 0, id="all with a counter"),
         pytest.param(PEELED + "\nst.global.u32 [%d0+68], %r30;", 0, id="the rounds are counted"),
         pytest.param(PEELED + "\nst.global.u32 [%d0+68], %r22;", 0, id="what is computed is used"),
         pytest.param(PEELED + "\nst.global.u32 [%d0+68], %r20;", 1, id="what is loaded is used"),
