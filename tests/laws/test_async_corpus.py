@@ -113,6 +113,7 @@ def test_every_check_of_the_model_is_listed() -> None:
     assert {check.name for check in api.load(DEFAULT).checks} == {*NEEDED, *GENERIC, *OF_KERNELS}
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("check", NEEDED)
 def test_every_check_is_needed(check: str) -> None:
     (case,) = (one for one in cases([f"async/{NEEDED[check]}"]) if one.model == DEFAULT)

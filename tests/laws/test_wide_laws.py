@@ -57,6 +57,7 @@ FEWER = (
 )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("theme", share(THEMES, 2))
 @examples(3)
 @given(data=st.data())
@@ -64,6 +65,7 @@ def test_engines_agree(theme: str, data: st.DataObject) -> None:
     agree(data.draw(programs([theme])).text, load_model("ptx-9.4"))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("theme", KINDS)
 @examples(2)
 @given(data=st.data())

@@ -88,6 +88,7 @@ def _elsewhere(instruction: re.Match[str], place: re.Match[str], line: str) -> s
 CASES = [(path, way) for path in SHIPPED for way in WAYS]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("path", "way"), CASES)
 def test_a_bad_address_is_undefined_at_its_place(path: str, way: str) -> None:
     possible = mutants((suite_dir() / f"{path}.litmus").read_text(), way)

@@ -21,6 +21,7 @@ def is_true(formula: int) -> bool:
     return formula == TRUE
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "op",
     [

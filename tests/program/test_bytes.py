@@ -42,6 +42,7 @@ ROWS = {
 }
 
 
+@pytest.mark.share(2)
 @ENGINES
 @pytest.mark.parametrize("row", share(ROWS, 4))
 def test_rows(row: str, engine: str) -> None:
@@ -147,6 +148,7 @@ def test_a_racing_load_may_see_some_of_several_stores(engine: str) -> None:
 # ---- sizes that race -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(3)
 @ENGINES
 @pytest.mark.parametrize(
     "store",

@@ -625,6 +625,7 @@ exists (P1:%r1 == 2)
         assert not api.check(Source("t", first.new), engine=engine).answer.findings
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("name", "line", "now"),
     [

@@ -40,6 +40,7 @@ QUICK = [file for file in TESTS if "pipelines" not in file]
 MODELS = (api.load(api.DEFAULT_MODEL),)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("file", share(QUICK, 4))
 def test_what_is_found_costs_no_more_than_what_was_written(file: str) -> None:
     found = memmodel.sync(SUITE / file, strip="order")

@@ -178,6 +178,7 @@ thread C @ cta 0 { bar.sync 1; st.relaxed.cta.shared.u32 [more], 1; ld.shared.u3
 """
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [

@@ -145,6 +145,7 @@ def blocks(text: str) -> Iterator[tuple[list[str], list[str]]]:
         yield above, shown
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", [*SAMPLES, *SHIPPED])
 def test_labels_and_values_of_a_finding_are_those_of_the_execution_that_is_printed(name: str, engine: str) -> None:

@@ -59,6 +59,7 @@ def test_another_model_has_no_decisions():
     assert open_decisions(api.check(ROOT / "litmus" / "generic" / "H2.litmus", "ptx-7.5")) == OpenDecisions()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("path", sorted((ASYNC / "readings").glob("*.litmus")), ids=lambda path: path.stem)
 def test_readings_that_are_named_do_give_another_answer(path):
     report = api.check(path)

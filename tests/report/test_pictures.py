@@ -49,6 +49,7 @@ RING = "async/pipelines/gemm-tcgen05-2x3"
 GEMM = "async/pipelines/gemm-tcgen05-3x3"
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "name",
     [

@@ -79,7 +79,7 @@ PARTS = [
 """Words of each part of the vocabulary, with the size, threads and places that every text is tried of."""
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("names", "size", "threads", "places"), PRESETS + PARTS)
 def test_no_program_is_missed(names: str, size: int, threads: int, places: int) -> None:
     words = vocabulary(names.split(","), threads=threads, locations=places, spread=("one",))

@@ -115,7 +115,7 @@ def test_small_programs_without_a_loop_are_given_more_effort_first(monkeypatch):
     assert found.covered == ["0 of 3 shipped tests"]
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("name", "words"),
     [

@@ -121,6 +121,7 @@ ASYNC = vocabulary(["async"])
 TENSOR = vocabulary(["tensor", "tcgen05.mma", "tcgen05.commit"], threads=2, locations=1)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("second", "words", "least"),
     [

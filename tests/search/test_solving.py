@@ -137,6 +137,7 @@ def outcomes(question: ProgramQuestion, program: list[int], model: int) -> set[f
     return found
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("words", "lengths", "seats"),
     [
@@ -376,6 +377,7 @@ def smallest(task: SolvingTask | DifferenceTask) -> int | None:
     return min((int(record["size"]) for record in results), default=None)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", share(EDITS, 4))
 def test_solving_finds_what_listing_finds(name: str, tmp_path: Path) -> None:
     it = EDITS[name]

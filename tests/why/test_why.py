@@ -233,6 +233,7 @@ def test_what_leads_to_a_copy_does_not_wait_for_its_end() -> None:
 SINGLE = ("async/proxy/A2", "async/proxy/A4", "async/tcgen05/T3-no-wait", "async/mbarrier/G9-wait.cta", "bytes/B11")
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", SINGLE[:4])
 def test_repairing_the_reason_alone_forbids_the_outcome(name: str) -> None:
     path = LITMUS / f"{name}.litmus"

@@ -58,6 +58,7 @@ def random_kernel(seed: int) -> str:
     ])  # fmt: skip
 
 
+@pytest.mark.share(2)
 @pytest.mark.generated
 @pytest.mark.parametrize("seed", (5, 9, 38, 74, 94, 194, 353, *seeds(20)))
 def test_larger_grids_are_judged_as_the_answer_says(seed: int) -> None:

@@ -84,6 +84,7 @@ def every(items: list[AlikeThreads]) -> AlikeThreads:
     return AlikeThreads(tuple(item.name for item in ordered), members, any(item.writes for item in ordered))
 
 
+@pytest.mark.share(3)
 @pytest.mark.generated
 @pytest.mark.parametrize(("asynchronous", "seed"), KERNELS)
 def test_few_threads_show_what_all_threads_show(asynchronous: bool, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -438,6 +438,7 @@ def test_what_other_executions_do_is_not_clean(body: str, words: tuple[str, ...]
     assert judged(body, 32, 2, "zero").word in words
 
 
+@pytest.mark.share(2)
 @each_seed(12)
 def test_decisions_made_at_random_are_judged_as_the_exact_engines_judge_them(seed: int) -> None:
     litmus, kernel, threads = both(seed)
@@ -451,6 +452,7 @@ HANDED_OVER = (74, 81, 207, 449, 722, 740, 905, 1355, 1442)
 """Seeds of kernels in which a weak load decides, also where strong reads return older values, and nothing races."""
 
 
+@pytest.mark.share(2)
 @pytest.mark.generated
 @pytest.mark.parametrize("seed", [*HANDED_OVER, *(seeds(12) if SEED else ())])
 def test_weak_loads_that_decide_are_judged_as_the_exact_engines_judge_them(seed: int) -> None:

@@ -66,6 +66,7 @@ def test_a_barrier_with_a_generation_is_clean(ctas: int, rounds: int, executions
     assert (verdict.word, verdict.explored, verdict.exhaustive) == ("clean", executions, True)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("without", "word", "rules"),
     [
@@ -96,6 +97,7 @@ NO_FENCE = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("changed", "word", "rules"),
     [

@@ -691,6 +691,7 @@ IN_ONE_RANK = (2, 97)
 """Seeds of those that race only where two threads whose tickets do alike come in another order."""
 
 
+@pytest.mark.share(2)
 @pytest.mark.generated
 @pytest.mark.parametrize("seed", [*WITH_TICKETS, *IN_ONE_RANK, *(seeds(12) if SEED else ())])
 def test_one_run_for_several_orders_finds_what_all_orders_show(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,7 @@ SHARES = {"mutant": 2, "one-text": 3}
 """One in so many of a kind, others each day: these take the longest."""
 
 
+@pytest.mark.share(2)
 @pytest.mark.generated
 @pytest.mark.parametrize("kind", sorted({*CHOSEN, *SAMPLE}))
 def test_a_kernel_is_clean_where_the_exact_engines_find_nothing(kind: str, tmp_path: Path) -> None:

@@ -191,6 +191,7 @@ OWN_LATCH = {
 }  # fmt: skip
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("change", "threads", "expected"),
     share(

@@ -440,11 +440,13 @@ def same(head: str, how: Comparison) -> bool:
 BOTH_DOORS = [head for head, row in HEADS.items() if not row.modules and not row.columns]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("head", share((head for head in BOTH_DOORS if head not in NOT_COMPARED), 8))
 def test_a_row_means_the_same_through_both_doors(head: str) -> None:
     assert compared(head, comparison(head)) > 0
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("head", NOT_COMPARED)
 def test_what_is_not_compared_cannot_be(head: str) -> None:
     assert any(spelling_of(sample).head == head for sample in SAMPLES)

@@ -137,6 +137,7 @@ def test_a_store_to_the_own_cta_of_a_cluster() -> None:
     assert sent(STORES[0], "%r5").word == "clean"
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("waits", [True, False])
 def test_representatives_show_what_all_threads_show(store: str, waits: bool) -> None:

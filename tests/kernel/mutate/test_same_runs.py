@@ -226,6 +226,7 @@ def sets(changes: list[Mutation]) -> Iterator[tuple[Mutation, ...]]:
     yield tuple(removals)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("body", [ELECTED, FENCED, LATE_FENCE], ids=["elected", "fenced", "looks ahead"])
 def test_what_differs_is_what_an_evaluation_from_nothing_says(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each run with other labels, without one instruction, or without one more than was looked from."""
@@ -329,6 +330,7 @@ def test_sets_that_take_runs_of_their_own_are_bounded(monkeypatch: pytest.Monkey
     assert {it.number for it in few.dropped} < {it.number for it in whole.dropped} and not few.late
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("body", [HANDED_OVER, AHEAD, RING], ids=["handed over", "looks ahead", "ring"])
 def test_what_stays_broken_is_wrong_in_a_run_of_its_own(body: str) -> None:
     """Beside what can go: waits too, those of the object at which the removed instruction arrives."""

@@ -325,6 +325,7 @@ L:
 LAST = "setp.eq.u32 %p3, %r20, 2;\n@%p3 st.relaxed.gpu.global.u32 [%d0], {};"
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("change", "word"),
     [

@@ -87,6 +87,7 @@ def model(random: Random, path: Path) -> Model:
     return load_model(path)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("large", [0, 6_000])
 @each_seed(4)
 def test_flags_and_relations_are_the_referees(

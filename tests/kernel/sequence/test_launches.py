@@ -192,6 +192,7 @@ PAIRS = {
 }  # fmt: skip
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_launch_that_may_begin_early(name: str) -> None:
     first, second, word, reason = PAIRS[name]
