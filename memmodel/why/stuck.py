@@ -102,9 +102,7 @@ def _at_barrier(execution: Execution, thread: int, stopped: list[int]) -> _Cause
     places = {_waits_at(execution, blocked) for blocked in (thread, *waiting)}
     if waiting and len(places) > 1:
         return _Cause(Reason.DEADLOCK, f"the arrivals of {', '.join(names)}, which waits itself", waiting)
-    ended = _ended_without(execution, thread) if isinstance(last, BarrierRecord) else ()
-    if ended:
-        assert isinstance(last, BarrierRecord)
+    if isinstance(last, BarrierRecord) and (ended := _ended_without(execution, thread)):
         several = _arrived(execution, last.barrier) > 1  # a warp alone meets nobody
         smaller = ", or a smaller count" if last.count is not None and several else ""
         elsewhere = _met_elsewhere(execution, last.barrier, ended)
@@ -232,7 +230,7 @@ def _completed_elsewhere(execution: Execution, missing: int) -> str:
         (uses.cell, uses.walk_of(execution.relation("mbar")).counts) for uses in Assembly(execution.frame).objects
     )
     cell = next((cell for cell, known in counts if known and known[-1].live and known[-1].tx == -missing < 0), None)
-    return "" if cell is None else spell_cell(execution.frame.lowered.space, cell)
+    return "" if cell is None else _name(execution, cell)
 
 
 def _unheard(execution: Execution, cell: Cell, pending: int) -> str:

@@ -8,7 +8,7 @@ from memmodel.base.labels import Access, Action, Family, Fence, GroupWait, Mark,
 from memmodel.base.rows import bits
 from memmodel.ptx.vocabulary import Scope, Sem
 from memmodel.why.alter import Alteration, Inserted
-from memmodel.why.changes.situation import Change, Situation
+from memmodel.why.changes.situation import Change, Situation, is_told_elsewhere
 from memmodel.why.records import Reason
 
 LAST = 4
@@ -28,7 +28,7 @@ def of_waits(asked: Situation) -> Iterator[Change]:
         parts = [n for n in range(asked.count) if asked.flow.issue_of.get(n) == issue and asked.flow.is_memory(n)]
         own = label.family in (Family.TCGEN_LD, Family.TCGEN_ST)
         places = _later(asked, event)
-        for place in [place for place in places if _may_wait(asked, event, place)] or places:
+        for place in [place for place in places if not is_told_elsewhere(asked.execution, event, place)] or places:
             core = label.family in (Family.MMA, Family.TCGEN_CP, Family.SHIFT)
             if not (signalled or core) and asked.events[place].point.thread != mine:
                 continue
@@ -45,15 +45,6 @@ def of_waits(asked: Situation) -> Iterator[Change]:
                 reason = Reason.TCGEN05_WAIT if own else Reason.NOT_WAITED
                 tier = LAST if about_an_earlier_copy(asked, event) else 1
                 yield Change(reason, Alteration((), (wait,), edges), event, place, "", tier, 3.0)
-
-
-def _may_wait(asked: Situation, event: int, place: int) -> bool:
-    """True if a thread may wait for a signal of the end of an access: its object is not in another CTA."""
-    seat = asked.events[place].point.place
-    ends = [asked.events[end] for end in bits(asked.execution.relation("compl")[event])]
-    cells = [end.point.cell for end in ends if isinstance(end.label, Signal)]
-    owners = [None if cell is None else cell.instance.owner for cell in cells]
-    return seat is None or not owners or any(owner is None or owner == seat.cta_id for owner in owners)
 
 
 def about_an_earlier_copy(asked: Situation, event: int) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from memmodel.base.labels import Access, Label, Mark, Marker
+from memmodel.base.labels import Access, Label, Mark, Marker, Signal
 from memmodel.base.rows import Rows, bits
 from memmodel.concrete.execution import ConcreteEvent, Execution
 from memmodel.isa.lower import read_instruction
@@ -145,3 +145,13 @@ def insertion(
 def is_submit(label: Label) -> bool:
     """True of fabric.submit. A wait before it does not cover what it submits."""
     return isinstance(label, Mark) and label.what in (Marker.SUBMIT, Marker.SUBMIT_FETCHING)
+
+
+def is_told_elsewhere(execution: Execution, event: int, waiter: int) -> bool:
+    """True if the end of an access is told on objects of other CTAs alone than that of a thread which may not wait for
+    those. `waiter`: an event of that thread."""
+    seat = execution.events[waiter].point.place
+    ends = [execution.events[end] for end in bits(execution.relation("compl")[event])]
+    cells = [end.point.cell for end in ends if isinstance(end.label, Signal)]
+    owners = [None if cell is None else cell.instance.owner for cell in cells]
+    return seat is not None and bool(owners) and all(owner is not None and owner != seat.cta_id for owner in owners)

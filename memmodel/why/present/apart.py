@@ -186,11 +186,12 @@ def arrives_only(execution: Execution, first: int, second: int) -> int | None:
 def common_barrier(execution: Execution, flow: Flow, first: int, second: int | None) -> str:
     """The barrier at which the threads of two events may meet, in words; empty for threads of two clusters."""
     events = [execution.events[flow.in_po(event)] for event in (first, second) if event is not None]
-    places = [event.point.place for event in events]
-    if any(place is None for place in places):
+    places = [event.point.place for event in events if event.point.place is not None]
+    if len(places) < len(events):
         return ""
-    ctas, clusters = ({getattr(place, name) for place in places} for name in ("cta_id", "cluster_id"))
-    return "a barrier" if len(ctas) == 1 else "a barrier of the cluster" if len(clusters) == 1 else ""
+    if len({place.cta_id for place in places}) == 1:
+        return "a barrier"
+    return "a barrier of the cluster" if len({place.cluster_id for place in places}) == 1 else ""
 
 
 def two_generations(execution: Execution, first: int, second: int) -> tuple[int, int] | None:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memmodel.base.labels import Mbarrier, Signal
+from memmodel.base.labels import Mbarrier
 from memmodel.base.rows import bits
 from memmodel.concrete.execution import Execution
 from memmodel.program.expressions import Const
 from memmodel.program.ops import CommitGroup, WaitForGroups
-from memmodel.why.changes.situation import Change, is_submit
+from memmodel.why.changes.situation import Change, is_submit, is_told_elsewhere
 from memmodel.why.flow import Flow
 from memmodel.why.phases import waited_again
 
@@ -105,10 +105,7 @@ class WaitsForCompletion:
 
     def elsewhere(self, change: Change) -> str:
         """Who has to wait, in words, where the end of an access is told on an object of another CTA alone."""
-        ends = [self.execution.events[end].point for end in bits(self.execution.relation("compl")[change.at])]
-        owners = [end.cell.instance.owner for end in ends if isinstance(end.label, Signal) and end.cell is not None]
-        seat = None if change.other is None else self.execution.events[self.flow.in_po(change.other)].point.place
-        if seat is None or not owners or any(owner is None or owner == seat.cta_id for owner in owners):
+        if change.other is None or not is_told_elsewhere(self.execution, change.at, self.flow.in_po(change.other)):
             return ""
         return ", by a thread of the CTA of its object that then tells this one,"
 
