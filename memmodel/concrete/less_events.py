@@ -14,31 +14,32 @@ from memmodel.concrete.execution import Execution, FixedPart
 
 class LessEvents(FixedPart):
     """The fixed part of an execution without some events. `whole`: the execution with them; `before`: events
-    that it lacks itself; `gone`: all that are left out; `relations`: those that are chosen, without them."""
+    that it lacks itself; `gone`: all that are left out. Its relations are those of the whole, chosen or not, each made
+    when it is asked for."""
 
-    def __init__(self, whole: Execution, gone: int, relations: dict[str, Rows]) -> None:
-        self.whole, self._left = whole, relations
+    def __init__(self, whole: Execution, gone: int) -> None:
+        self.whole = whole
         self.before: int = whole.frame.gone if isinstance(whole.frame, LessEvents) else 0
         self.gone: int = gone | self.before
         self.events, self.count = whole.events, len(whole.events)
+        self._left: dict[str, Rows] = {}
 
     def changed(self, execution: Execution) -> set[str]:
         """The base names that decide more in an execution with this fixed part than to leave out events."""
-        whole, sets, relations = self.whole, execution.chosen_sets, execution.chosen_relations
-        names = {name for name, rows in relations.items() if rows is not self._left.get(name)}
-        left = {name: mask & ~self.gone for name, mask in whole.chosen_sets.items()}
-        return names | {name for name, mask in sets.items() if mask != left.get(name)}
+        left = {name: mask & ~self.gone for name, mask in self.whole.chosen_sets.items()}
+        sets = {name for name, mask in execution.chosen_sets.items() if mask != left.get(name)}
+        return sets | execution.chosen_relations.keys()
 
     def set(self, name: str) -> int:
         return self.whole.frame.set(name) & ~self.gone
 
     def relation(self, name: str) -> Rows:
-        return rows_without(self.whole.frame.relation(name), self.gone)
+        if name not in self._left:
+            self._left[name] = rows_without(self.whole.relation(name), self.gone)
+        return self._left[name]
 
 
 def without(execution: Execution, gone: int, more: Mapping[str, int]) -> Execution:
     """The execution without the events in `gone`. `more`: events that are then in base sets, too."""
     sets = {name: mask & ~gone | more.get(name, 0) for name, mask in execution.chosen_sets.items()}
-    relations = {name: rows_without(rows, gone) for name, rows in execution.chosen_relations.items()}
-    frame = LessEvents(execution, gone, relations)
-    return replace(execution, frame=frame, chosen_sets=sets, chosen_relations=relations)
+    return replace(execution, frame=LessEvents(execution, gone), chosen_sets=sets, chosen_relations={})

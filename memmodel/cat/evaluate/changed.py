@@ -14,7 +14,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from heapq import heappop, heappush
 from operator import and_, or_
 
-from memmodel.base.rows import Rows, bits, inverse, mask_of
+from memmodel.base.rows import Rows, bits, inverse, mask_of, union
 from memmodel.cat.evaluate.evaluator import Evaluator, Known
 from memmodel.cat.evaluate.every_value import EveryValue
 from memmodel.cat.evaluate.graph import ExpressionGraph, Node
@@ -248,8 +248,9 @@ class ChangedEvaluator(LargeEvaluator):
         if not first and not second:
             return None
         before, other, old = (as_relation(self._base.value(it)) for it in (left, right, number))
+        asked = first.keys() | (second.keys() if op == "|" else {event for event in second if before[event]})
         made: dict[int, int] = {}
-        for event in first.keys() | second.keys():
+        for event in asked:
             if within is not None and not within >> event & 1:
                 continue
             row, more = first.get(event), second.get(event)
@@ -387,9 +388,15 @@ class ChangedEvaluator(LargeEvaluator):
         """Of some events those that may reach less, because not all that is behind an event that is left out is behind
         them directly."""
         gone, losing = self._gone, 0
+        behind: dict[int, int] = {}
+        """What is behind the events that are left out of a row."""
         for event in bits(events):
             row = rows[event]
-            if any(rows[step] & ~row for step in bits(row & gone)):
+            left_out = row & gone
+            reached = behind.get(left_out)
+            if reached is None:
+                reached = behind[left_out] = union(rows[step] for step in bits(left_out))
+            if reached & ~row:
                 losing |= 1 << event
         return losing
 

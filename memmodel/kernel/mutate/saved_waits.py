@@ -58,19 +58,19 @@ def why_undecided(run: LaunchTrace, entry: PtxFunction, test: PtxInstruction) ->
 
 def passing(execution: Execution, saved: Saved) -> Execution:
     """The execution in which these tests observe what the waits behind them observe, beside the waits."""
-    waits, relations = mask_of(saved), execution.chosen_relations
+    waits = mask_of(saved)
     sets = {
         name: members | mask_of(saved[wait] for wait in bits(members & waits))
         for name, members in execution.chosen_sets.items()
     }
-    changed = {name: list(relations[name]) for name in (*TO_TEST, *FROM_TEST)}
+    changed = {name: list(execution.relation(name)) for name in (*TO_TEST, *FROM_TEST)}
     for rows in (changed[name] for name in TO_TEST):
         for row, seen in enumerate(rows):
             rows[row] = seen | mask_of(saved[wait] for wait in bits(seen & waits))
     for wait, test in saved.items():
         for name in FROM_TEST:
             changed[name][test] |= changed[name][wait]
-    return replace(execution, chosen_sets=sets, chosen_relations={**relations, **changed})
+    return replace(execution, chosen_sets=sets, chosen_relations={**execution.chosen_relations, **changed})
 
 
 def observing_nothing(execution: Execution, tests: int) -> Execution:
