@@ -24,6 +24,7 @@ from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import Edit, apply, diff
 from memmodel.repair.exchanging.one_access import one_access
+from memmodel.repair.exchanging.one_size import one_size
 from memmodel.repair.exchanging.other_objects import in_other_ctas, other_objects
 from memmodel.repair.glance import Glance
 from memmodel.repair.hints import broken_rules, by_turns, reasons, sufficient_changes
@@ -175,7 +176,7 @@ def _fixed(
     judge = judging(name, models, options, queries=queries)
     before = judge(text)
     if before is None or not before.complete:
-        return _in_one_size(name, text, asked[0], judge) or Fixed(
+        return _in_one_size(name, text, asked[0], judge, most) or Fixed(
             name, (), (), 1, undecided("what the test does as it stands", before)
         )
     wrong = wrong_words(before)
@@ -232,13 +233,16 @@ def _fixed(
     return Fixed(name, wrong, repairs, search.tried, reason, stopped)
 
 
-def _in_one_size(name: str, text: str, lowered: LoweredTest, judge: Judge) -> Fixed | None:
-    """The repair of a test of which the model says nothing: accesses of one size, with which nothing is wrong."""
-    for edit in one_access(lowered):
-        now = judge(apply(text, (edit,)))
+def _in_one_size(name: str, text: str, lowered: LoweredTest, judge: Judge, most: int) -> Fixed | None:
+    """The repairs of a test of which the model says nothing: accesses of one size, with which nothing is wrong."""
+    repairs: list[Repair] = []
+    offered = [*one_size(lowered), *one_access(lowered)]
+    for edit in offered:
+        now = judge(apply(text, (edit,))) if len(repairs) < most else None
         if now is not None and now.complete and not wrong_words(now):
-            return Fixed(name, ("accesses of different sizes race",), (_made(name, text, (edit,), []),), 2)
-    return None
+            repairs.append(_made(name, text, (edit,), []))
+    wrong = ("accesses of different sizes race",)
+    return Fixed(name, wrong, tuple(repairs), len(offered) + 1) if repairs else None
 
 
 def _made(name: str, text: str, edits: Changes, others: list[Changes]) -> Repair:

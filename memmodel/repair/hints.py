@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from memmodel.answer import HANG
 from memmodel.repair.edits import Edit, about_numbers
+from memmodel.repair.exchanging.awaited_values import AWAITED
 from memmodel.repair.insertion.arrivals import ARRIVALS
 from memmodel.repair.judge import TextCounterexample
 from memmodel.why.records import Obstacle, Reason
@@ -161,7 +162,7 @@ def kind(edit: Edit) -> str:
     """What a changed number is about; a barrier for two threads is about none."""
     if meets(edit):
         return "meeting"
-    words = ("move", "parity", "expect_tx", "wait_group", "bar", "arrive", "count")
+    words = (AWAITED, "move", "parity", "expect_tx", "wait_group", "bar", "arrive", "count")
     return next((word for word in words if word in edit.what), "") if edit.group[2] != "move" else "move"
 
 
@@ -181,6 +182,7 @@ WRONG_NUMBERS = {
     Reason.BYTES: ("expect_tx",),
     Reason.PARITY: ("parity",),
     Reason.DEADLOCK: ("parity", "bar"),
+    Reason.NEVER_WRITTEN: (AWAITED,),
     Reason.COUNT: ("count", "bar", "arrive", "expect_tx", "wait_group", ""),
 }
 """What a number may be about that makes a thread wait for ever, by the reason."""

@@ -28,10 +28,13 @@ from memmodel.program.ops import (
 from memmodel.ptx.operands import Mem
 from memmodel.repair.costs import OTHER, STRONG_DATA, WAIT, cost
 from memmodel.repair.edits import Edit, place, respelled
+from memmodel.repair.exchanging.awaited_values import awaited_values
 from memmodel.repair.exchanging.exchanges import alike, alike_waits, barrier_of, exchanges, invalidated, waits_of_rounds
+from memmodel.repair.exchanging.lock_order import lock_order
 from memmodel.repair.exchanging.one_access import one_access
 from memmodel.repair.exchanging.one_atomic import one_atomic
 from memmodel.repair.exchanging.one_name import one_name
+from memmodel.repair.exchanging.one_size import one_size
 from memmodel.repair.exchanging.other_numbers import NUMBER, at_another_barrier, other_numbers
 from memmodel.repair.exchanging.retries import retries
 from memmodel.repair.insertion.flips import flips
@@ -98,7 +101,10 @@ def replacements(lowered: LoweredTest) -> list[Edit]:
             edits += _names(test, thread, item, at)
             if _movable(lowered, number, index):
                 edits += _moves(lowered, number, item, index)
-    edits += [*alike(lowered, numbers), *exchanges(lowered), *flips(lowered)]
+    awaited = awaited_values(lowered)
+    single = [edit for edit in (*numbers, *awaited) if not edit.more]
+    edits += [*alike(lowered, single), *exchanges(lowered), *flips(lowered)]
+    edits += [*awaited, *one_size(lowered), *lock_order(lowered)]
     return [*edits, *one_atomic(lowered), *retries(lowered), *one_access(lowered), *one_name(lowered)]
 
 

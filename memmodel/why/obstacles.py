@@ -12,8 +12,6 @@ from memmodel.answer import ShownEvent, Witness
 from memmodel.base.labels import Access, Covers, Family, Fence, Mbarrier, ProxyFence, Signal
 from memmodel.base.rows import bits
 from memmodel.concrete.execution import Execution
-from memmodel.program.ops import Jump, OnObject
-from memmodel.program.uses import assigned
 from memmodel.ptx.vocabulary import Sem
 from memmodel.why.changes.situation import Change
 from memmodel.why.flow import Flow
@@ -30,8 +28,10 @@ from memmodel.why.present.apart import (
     two_generations,
     warp_barrier,
 )
+from memmodel.why.present.not_seen import NotSeen
+from memmodel.why.present.passed import passed_each_other
 from memmodel.why.present.proxy_fences import ProxyFences
-from memmodel.why.present.updates import lost_lock, lost_update, same_value_read
+from memmodel.why.present.updates import lost_lock, lost_update
 from memmodel.why.present.waits import WaitsForCompletion
 from memmodel.why.records import At, Obstacle, Reason
 
@@ -52,6 +52,7 @@ class Sentences:
         self.po = execution.relation("po")
         self.fences = ProxyFences(execution, flow, ends)
         self.waits = WaitsForCompletion(execution, flow, self._line)
+        self.not_seen = NotSeen(execution, flow, self.shown, ends, self._line, self.ref)
 
     def ref(self, event: int) -> str:
         return str(at(self.shown[event]))
@@ -63,7 +64,7 @@ class Sentences:
             return self._proxy_fence(change)
         if reason is Reason.NO_ALIAS_FENCE:
             return self._alias_fence(change)
-        lost = self._lost_update(change)
+        lost = self._passed(change) or self._lost_update(change)
         if lost is not None:
             return lost
         if reason is Reason.RELAXED and change.alteration.fields:
@@ -113,7 +114,7 @@ class Sentences:
                     return f"{between}, which read and write one place", f"an atomic operation in place of {both}"
                 return f"nothing orders {prior} before {after}", self._meeting(change)
             case Reason.NOT_SEEN:
-                return self._not_seen(change, prior, after)
+                return self.not_seen.text_and_repair(change, prior, after)
             case Reason.REDUCTION:
                 return f"{prior} is a reduction, whose read heads no acquire pattern", "atom in place of red"
             case Reason.RESTRICTED:
@@ -173,22 +174,17 @@ class Sentences:
             case _:
                 return f"{prior}: {words} is missing", f"{words} at {self._line(change.at)}"
 
-    def _not_seen(self, change: Change, prior: str, after: str) -> tuple[str, str]:
-        branch = "a branch that skips the access"
-        if (end := self._made_where_not_seen(change.other)) is not None:
-            text = f"{after} has not seen {prior}, and only then is {self._line(end)} executed"
-            return text, "the other guard: the access belongs where it has seen it"
-        same = None if change.other is None else same_value_read(self.execution, change.at, change.other)
-        if same in self.shown:
-            text = (
-                f"{after} reads the value of {self.ref(same)}, which {prior} stores again: it need not have seen that"
-            )
-            return text, f"another value at {self._line(change.at)}, for which {self._line(change.other)} waits"
-        if self._changes_memory(change.other):
-            repair = f"{branch} unless it has"
-        else:
-            repair = f"a loop that repeats {self._line(change.other)} until it has, or {branch}"
-        return f"{after} has not seen {prior}{self._not_waiting(change.other)}", repair
+    def _passed(self, change: Change) -> Obstacle | None:
+        """Two threads that have not seen each other's flag, where synchronization is missing between what they do."""
+        passes = None
+        if change.reason in (Reason.NO_SYNCHRONIZATION, Reason.NOT_SEEN) and self.ends is not None:
+            passes = passed_each_other(self.execution, self.flow, *self.ends)
+        if passes is None:
+            return None
+        both = " nor ".join(map(self.ref, passes.reads))
+        text = f"neither {both} has seen what the other thread wrote"
+        repair = " and ".join(f"before {self._line(read)}" for read in passes.open)
+        return Obstacle(Reason.NO_FENCE_SC, text, f"fence.sc {repair}", self._places(*passes.reads))
 
     def _lost_update(self, change: Change) -> Obstacle | None:
         """The update that is lost of the place that a thread has not seen written, or of the lock around an access."""
@@ -298,45 +294,6 @@ class Sentences:
         events = [self.flow.in_po(event) for event in (change.at, change.other) if event is not None]
         grids = [place.grid_id for event in events if (place := self.execution.events[event].point.place) is not None]
         return len(grids) == 2 and grids[0][0] == grids[1][0] and grids[0][1] < grids[1][1]
-
-    def _changes_memory(self, event: int | None) -> bool:
-        """True of an atomic operation that leaves something else each time that it is repeated."""
-        if event is None or event not in self.shown:
-            return False
-        label = self.execution.events[event].label
-        return isinstance(label, Access) and label.rmw and not self.shown[event].text.count(".cas")
-
-    def _not_waiting(self, seeing: int | None) -> str:
-        """A clause for the case that the later access does not depend on what its thread has seen: it does not wait."""
-        for end in self.ends or ():
-            if seeing is not None and self.po[seeing] >> self.flow.in_po(end) & 1:
-                return f", and {self._line(end)} does not wait until it has"
-        return ""
-
-    def _made_where_not_seen(self, seeing: int | None) -> int | None:
-        """The later access, where a guard by the predicate of a test makes it only if the test returned false."""
-        record = None if seeing is None else self.execution.frame.record_of(self.execution.events[seeing])
-        if record is None:
-            return None
-        program = self.execution.frame.lowered.programs[record.name.thread]
-        test = program.steps[record.name.step].op
-        if not isinstance(test, OnObject) or test.register is None:
-            return None
-        for end in self.ends or ():
-            issue = self.flow.in_po(end)
-            access = self.execution.frame.record_of(self.execution.events[issue])
-            if access is None or seeing is None or not self.po[seeing] >> issue & 1:
-                continue
-            for number in range(record.name.step + 1, access.name.step + 1):
-                step = program.steps[number]
-                if test.register in assigned(step.op):
-                    break
-                if step.guard is None or step.guard.register != test.register:
-                    continue
-                skips = isinstance(step.op, Jump) and program.labels.get(step.op.label or "", -1) > access.name.step
-                if step.guard.negated is (number == access.name.step) and (skips or number == access.name.step):
-                    return end
-        return None
 
     def _line(self, event: int | None) -> str:
         if event is None or event not in self.shown:

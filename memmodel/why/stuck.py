@@ -18,12 +18,13 @@ from memmodel.base.points import BarrierId
 from memmodel.base.rows import bits
 from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.execution import Execution
-from memmodel.concrete.records import BarrierRecord, End, ObjectRecord, Record
+from memmodel.concrete.records import AccessRecord, BarrierRecord, End, ObjectRecord, Record
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Thread
 from memmodel.memory.bytes import Cell, Instance
 from memmodel.program.ops import AtBarrier
 from memmodel.program.spelling import spell_cell
+from memmodel.why.polls import comparisons
 from memmodel.why.records import HangExplanation, Reason, Waiting
 from memmodel.why.story import execution_of
 
@@ -78,15 +79,13 @@ def _cause(execution: Execution, thread: int, stopped: list[int]) -> _Cause:
         if isinstance(record, ObjectRecord):
             return _at_object(execution, record, thread, stopped)
     for record in records[ending.first :]:
-        if isinstance(record.label, Access):
+        if isinstance(record, AccessRecord) and isinstance(record.label, Access):
             place = _cell_read(execution, thread, record)
             action = None if place is None else _missing_action(execution, stopped, thread, place.instance)
             if action is not None:
-                return _Cause(Reason.DEADLOCK, f"{action.text} before its own wait", (action.thread,))
-            lost = None if place is None else _overwritten(execution, thread, place)
-            if lost is not None:
-                return _Cause(Reason.NEVER_WRITTEN, f"a write of the value that it waits for; {lost}")
-            return _Cause(Reason.NEVER_WRITTEN, "a write of the value that it waits for")
+                held = "" if place is None else _held(execution, place, action.thread)
+                return _Cause(Reason.DEADLOCK, f"{action.text} before its own wait{held}", (action.thread,))
+            return _Cause(Reason.NEVER_WRITTEN, _never_written(execution, thread, record))
     return _Cause(Reason.NEVER_WRITTEN, "a round of its loop that changes what the loop depends on")
 
 
@@ -199,11 +198,12 @@ def _at_object(execution: Execution, test: ObjectRecord, thread: int, stopped: l
     if not begun and last.over > 0 and test.parity is not None:
         text = f"parity {1 - test.parity}: the phase before is over and nobody arrives in this one"
         return _Cause(Reason.PARITY, text)
-    unheard = _unheard(execution, test.object, last.pending)
+    unheard = "" if last.tx else _unheard(execution, test.object, last.pending)
     if unheard:
         return _Cause(Reason.COUNT, unheard)
     if not begun:
-        return _Cause(Reason.COUNT, f"an arrive on {name}: nobody arrives in the phase that it waits for")
+        expects = f"; it has to expect the {-last.tx} bytes that come there" if last.tx < 0 else ""
+        return _Cause(Reason.COUNT, f"an arrive on {name}: nobody arrives in the phase that it waits for{expects}")
     in_phase = [n for n, now in enumerate(walk.counts) if (now.life, now.over) == (last.life, last.over) and now.live]
     text = f"{count(last.pending, 'more arrival')} on {name}"
     raised = [n for n in in_phase if n < len(walk.order) and walk.order[n].record.action is Action.PENDING]
@@ -249,17 +249,37 @@ def _name(execution: Execution, cell: Cell) -> str:
     return spell_cell(execution.frame.lowered.space, cell)
 
 
-def _overwritten(execution: Execution, thread: int, place: Cell) -> str | None:
-    """A write of another thread that a later one has replaced, in words."""
+def _held(execution: Execution, place: Cell, thread: int) -> str:
+    """A clause that says with which atomic operation a thread, which waits itself, has taken a place: a lock."""
     events, co = execution.events, execution.relation("co")
-    writes = [
-        n for n in bits(execution.set("W")) if events[n].point.cell == place and events[n].point.thread is not None
-    ]
-    for write in writes:
-        later = next((n for n in writes if co[write] >> n & 1), None)
-        if later is not None and events[write].point.thread != thread:
-            return f"{_where(execution, write)} is overwritten by {_where(execution, later)}"
-    return None
+    for n in bits(execution.set("W")):
+        label = events[n].label
+        taken = events[n].point.cell == place and events[n].point.thread == thread and not co[n]
+        if taken and isinstance(label, Access) and label.rmw:
+            both = f"{_where(execution, n)} has taken {_name(execution, place)}"
+            return f": {both} and holds it; or one order in which all threads take the two"
+    return ""
+
+
+def _never_written(execution: Execution, thread: int, record: AccessRecord) -> str:
+    """What a thread waits for that polls memory: with which number it compares, and what has been there."""
+    frame, goes_on = execution.frame, "a write of the value that it waits for"
+    event = frame.of_record[thread, frame.traces[thread].records.index(record)][0]
+    place, value = execution.events[event].point.cell, execution.values[event]
+    step = frame.lowered.programs[thread].steps[record.name.step].index
+    poll = next((it for it in comparisons(frame.lowered.test.threads[thread]) if it.load == step), None)
+    if place is None or value is None or poll is None:
+        return goes_on
+    events, co, own = execution.events, execution.relation("co"), execution.set("IW")
+    writes = [n for n in bits(execution.set("W") & ~own) if events[n].point.cell == place]
+    mine, others = ([n for n in writes if (events[n].point.thread == thread) is side] for side in (True, False))
+    for write in others:
+        later, stored = next((n for n in writes if co[write] >> n & 1), None), execution.values[write]
+        if later is not None and stored is not None and poll.differ(stored, value):
+            return f"{goes_on}; {_where(execution, write)} is overwritten by {_where(execution, later)}"
+    last = next((n for n in writes if not co[n] and execution.values[n] == value), None)
+    left = f"holds {value}" if last is None or last in mine else f"is left as {value} by {_where(execution, last)}"
+    return f"{goes_on}: it compares with {poll.number.value}, and {_name(execution, place)} {left}"
 
 
 def _cell_read(execution: Execution, thread: int, record: Record) -> Cell | None:

@@ -53,3 +53,85 @@ INIT_AGAIN = """PTX again
 thread A @ cta 0 { mbarrier.init.shared::cta.b64 [bar], 1; mbarrier.init.shared::cta.b64 [bar], 1; }
 ~exists undefined
 """
+
+NEVER_STORED = """PTX value
+.global .u32 d;
+.global .u32 f;
+thread A @ cta 0 { st.global.u32 [d], 1; st.release.gpu.global.u32 [f], 1; }
+thread B @ cta 1 {
+S:  ld.acquire.gpu.global.u32 %t, [f];
+    setp.ne.u32 %p, %t, 2;
+    @%p bra S;
+    ld.global.u32 %r, [d];
+}
+~exists hang
+"""
+
+STARTS_SET = """PTX set
+.global .u32 d;
+.global .u32 f = 1;
+thread A @ cta 0 { st.global.u32 [d], 1; st.release.gpu.global.u32 [f], 1; }
+thread B @ cta 1 {
+S:  ld.acquire.gpu.global.u32 %t, [f];
+    setp.ne.u32 %p, %t, 1;
+    @%p bra S;
+    ld.global.u32 %r, [d];
+}
+~exists (B:r != 1)
+"""
+
+PAD_USED_TWICE = """PTX twice
+.global .u32 d[2];
+.global .u32 pad;
+thread A @ cta 0 {
+    st.global.u32 [d], 1;
+    st.release.gpu.global.u32 [pad], 1;
+    st.global.u32 [d+4], 2;
+    st.release.gpu.global.u32 [pad], 1;
+}
+thread B @ cta 1 {
+S:  ld.acquire.gpu.global.u32 %t, [pad];
+    setp.ne.u32 %p, %t, 1;
+    @%p bra S;
+    ld.global.u32 %r, [d];
+S2: ld.acquire.gpu.global.u32 %t, [pad];
+    setp.ne.u32 %p, %t, 1;
+    @%p bra S2;
+    ld.global.u32 %q, [d+4];
+}
+~exists (B:q != 2)
+"""
+
+LOCKS_IN_TWO_ORDERS = """PTX locks
+.global .u32 l1;
+.global .u32 l2;
+thread A @ cta 0 {
+L: atom.acquire.gpu.global.cas.b32 %o, [l1], 0, 1; setp.ne.u32 %p, %o, 0; @%p bra L;
+M: atom.acquire.gpu.global.cas.b32 %o, [l2], 0, 1; setp.ne.u32 %p, %o, 0; @%p bra M;
+    st.release.gpu.global.u32 [l2], 0;
+    st.release.gpu.global.u32 [l1], 0;
+}
+thread B @ cta 1 {
+L: atom.acquire.gpu.global.cas.b32 %o, [l2], 0, 1; setp.ne.u32 %p, %o, 0; @%p bra L;
+M: atom.acquire.gpu.global.cas.b32 %o, [l1], 0, 1; setp.ne.u32 %p, %o, 0; @%p bra M;
+    st.release.gpu.global.u32 [l1], 0;
+    st.release.gpu.global.u32 [l2], 0;
+}
+~exists hang
+"""
+
+UNEXPECTED_MULTICAST = """PTX multicast
+.global .align 16 .u32 g[4] = {9};
+.shared .align 16 .u32 s[4];
+.shared .align 8 .b64 bar = mbarrier(1);
+thread P @ cta 0, cluster 0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [s], [g], 16, [bar], 3;
+}
+thread Q @ cta 1, cluster 0 {
+W:  mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;
+    @!%p bra W;
+    ld.shared.u32 %r, [s];
+}
+~exists hang
+"""

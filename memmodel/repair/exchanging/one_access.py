@@ -14,11 +14,11 @@ from memmodel.isa.lower import read_instruction
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction
 from memmodel.program.lowered import LoweredTest
+from memmodel.program.named_places import named_place
 from memmodel.ptx.operands import Mem, Operand, Sym, Vector, registers_in
 from memmodel.repair.costs import OTHER, STRONG_DATA, cost
 from memmodel.repair.edits import Edit, place
 from memmodel.repair.edits import whole as line_of
-from memmodel.repair.exchanging.named_places import named_place
 from memmodel.repair.exchanging.one_atomic import together
 from memmodel.repair.insertion.accesses import labels_of
 from memmodel.repair.insertion.lines import fresh, widths

@@ -16,12 +16,12 @@ from memmodel.isa.rows.spelling import Spelling
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction
 from memmodel.program.lowered import LoweredTest
+from memmodel.program.named_places import named_place
 from memmodel.ptx.operands import Imm, Mem, Operand, Reg, Sym
 from memmodel.ptx.vocabulary import Sem
 from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR
 from memmodel.repair.edits import Edit, place, whole
 from memmodel.repair.exchanging.exchanges import ALIKE
-from memmodel.repair.exchanging.named_places import named_place
 from memmodel.repair.insertion.accesses import labels_of
 from memmodel.repair.insertion.gaps import visible
 from memmodel.repair.insertion.lines import widths

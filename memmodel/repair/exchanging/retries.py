@@ -14,10 +14,10 @@ from memmodel.isa.lower import read_instruction
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction
 from memmodel.program.lowered import LoweredTest
+from memmodel.program.named_places import named_place
 from memmodel.ptx.operands import Mem, Reg, registers_in
 from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR, WAIT
 from memmodel.repair.edits import Edit, place
-from memmodel.repair.exchanging.named_places import named_place
 from memmodel.repair.exchanging.one_atomic import (
     ARITHMETIC,
     SEMANTICS,

@@ -41,9 +41,10 @@ def arrivals(lowered: LoweredTest) -> list[Edit]:
     counts = {
         variable.name: one_more(lowered, variable.name) for variable in lowered.test.variables if variable.length == 1
     }
-    expected = _expected(lowered, [name for name, more in counts.items() if more is not None])
+    objects = [name for name, more in counts.items() if more is not None]
     for number, thread in enumerate(lowered.test.threads):
         openings = gaps(lowered, number)
+        expected = _expected(lowered, thread, objects)
         for gap in openings:
             edits += (gap.insertion(line, line, EXPECTING, ARRIVALS) for line in expected)
             if not gap.ahead or not isinstance(gap.ahead[0], Emit):  # it releases what fences before it order, too
@@ -65,10 +66,11 @@ def _on_objects(lowered: LoweredTest, thread: Thread, gap: Opening, counts: dict
             yield gap.insertion(line, f"{line} with {more.what}", price + OTHER, ARRIVALS, more=(more,))
 
 
-def _expected(lowered: LoweredTest, objects: list[str]) -> list[str]:
-    """Arrivals that expect what instructions complete on an object, where nothing expects any: of all of these
-    instructions, and of one."""
-    items = [item for thread in lowered.test.threads for item in instructions(thread)]
+def _expected(lowered: LoweredTest, thread: Thread, objects: list[str]) -> list[str]:
+    """Arrivals that expect what instructions complete on an object, where no thread of the CTA expects any: of all of
+    these instructions, and of one."""
+    own = [other for other in lowered.test.threads if other.place.cta_id == thread.place.cta_id]
+    items = [item for other in own for item in instructions(other)]
     completed = completed_bytes(lowered)
     lines = []
     for name in objects:

@@ -68,6 +68,9 @@ class Opening:
         text = self.item.span.source.text
         begin = text.rfind("\n", 0, self.item.span.start) + 1
         indent = text[begin : self.item.span.start]
+        if indent.strip() and not self.last and not text[begin : self.start].strip():  # a label is in between
+            parts = (part if part.endswith(":") else " " * len(indent) + part for part in line.split("\n"))
+            return begin, "".join(f"{part}\n" for part in parts)
         if indent.strip():
             return self.start, f" {line}" if self.last else f"{line} "
         lines = [part if part.endswith(":") else indent + part for part in line.split("\n")]
@@ -102,6 +105,8 @@ def gaps(lowered: LoweredTest, number: int, *, branches: bool = False, behind_lo
                 start, index = source.text.rfind("\n", 0, labels[head].span.start) + 1, head
             elif head != index:
                 continue
+            elif head in labels:
+                start = labels[head].span.start
         past, ahead = _around(program, rounds, index)
         openings.append(Opening(number, thread.name, index, item, start, past, ahead, label))
     if items:

@@ -70,6 +70,8 @@ def _why(old: Spelling, new: Spelling) -> str:
     if sem is None:
         return f".{scope or after.get('level', 'cta')} takes in all threads that it has to reach"
     wide = f", and .{scope} takes in all threads that it has to reach" if scope and before.get("scope") else ""
+    if wide and sem == "relaxed" and new.head.startswith("mbarrier."):  # the object may be of another CTA
+        wide = f", and the object {'counts it' if 'wait' not in new.head else 'is seen'} whatever its scope"
     return f"as .{sem} it orders all that it has to{wide}"
 
 

@@ -25,11 +25,12 @@ def of_unseen(asked: Situation) -> Iterator[Change]:
     if not meetings or asked.pair is None:
         return
     leads = asked.flow.with_links((update, seeing) for _, update, seeing in meetings)
+    apart = asked.flow.reach_by(link for link in asked.flow.links if {link.first, link.second} != set(asked.pair))
     for first, second in (asked.pair, asked.pair[::-1]):
         end = asked.flow.in_po(second)
         for name, update, seeing in meetings:
             on_the_way = leads[first] >> update & 1 and leads[seeing] >> end & 1
-            if on_the_way and not asked.flow.leads(seeing, update):
+            if on_the_way and not apart[seeing] >> update & 1:  # but for what the two accesses have of each other
                 change = Alteration((), (), ((name, update, seeing),))
                 its_end = asked.execution.relation("compl")[first] >> update & 1
                 yield Change(Reason.NOT_SEEN, change, update, seeing, "", 1, TOLD if its_end else 8.0)

@@ -55,12 +55,13 @@ def lost_lock(execution: Execution, flow: Flow, inside: int) -> LostUpdate | Non
 
 
 def same_value_read(execution: Execution, write: int, read: int) -> int | None:
-    """The earlier write of the same thread that a load reads in place of `write`, which stores the same value."""
+    """The write that a load reads in place of `write`, which comes later and stores the same value: of the same thread,
+    or the one that is there at the start."""
     values, po = execution.values, execution.relation("po")
     source = next((n for n, row in enumerate(execution.relation("rf")) if row >> read & 1), None)
     if source is None or values[source] is None or values[source] != values[write]:
         return None
-    return source if po[source] >> write & 1 else None
+    return source if (po[source] >> write | execution.set("IW") >> source) & 1 else None
 
 
 def _strong(execution: Execution, cell: Cell | None) -> list[int]:

@@ -1,0 +1,144 @@
+"""Other numbers for what threads store and look for: a value that somebody stores, and one that nobody has stored yet.
+
+In: a lowered test. Out: edits. Settled here: a number is compared with one that a thread stores there, or that
+counters add up to. Where a value is stored again, or is there from the start, it becomes a new one, with a wait for it;
+earlier waits may then have to take a later number as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from memmodel.litmus.constants import instructions
+from memmodel.litmus.syntax import Instruction
+from memmodel.program.lowered import LoweredTest
+from memmodel.program.named_places import NamedPlace, named_place
+from memmodel.ptx.operands import Imm
+from memmodel.repair.costs import OTHER
+from memmodel.repair.edits import Edit, place, respelled
+from memmodel.repair.exchanging.exchanges import ALIKE
+from memmodel.why.polls import AwaitedNumber, comparisons, names_a_place, stored
+
+AWAITED = "awaited value"
+"""How such changes are called."""
+
+Polls = list[tuple[int, AwaitedNumber]]
+"""Comparisons, each with the number of its thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredNumber:
+    """An instruction of a thread that leaves a number in a place."""
+
+    thread: int
+    index: int
+    place: NamedPlace
+    number: Imm
+    item: Instruction
+
+
+def awaited_values(lowered: LoweredTest) -> list[Edit]:
+    """Numbers that are compared with others that are stored, and new numbers on both sides."""
+    polls = [(number, it) for number, thread in enumerate(lowered.test.threads) for it in comparisons(thread)]
+    stores = _stores(lowered)
+    return [*_stored_ones(lowered, polls, stores), *_new_ones(lowered, polls, stores)]
+
+
+def _stores(lowered: LoweredTest) -> list[StoredNumber]:
+    return [
+        StoredNumber(number, index, named_place(item), value, item)
+        for number, thread in enumerate(lowered.test.threads)
+        for index, item in enumerate(instructions(thread))
+        if (value := stored(item)) is not None
+    ]
+
+
+def _stored_ones(lowered: LoweredTest, polls: Polls, stores: list[StoredNumber]) -> Iterator[Edit]:
+    """A comparison with a number that somebody stores; of a compare-and-swap together with the comparison after it."""
+    starts = {variable.name: variable.init for variable in lowered.test.variables}
+    for number, poll in polls:
+        values = [it.number.value for it in stores if it.place.variable == poll.place.variable]
+        values += _added(lowered, poll.place)
+        if poll.load == poll.index:  # a compare-and-swap does not wait for the first value: it replaces it
+            values += starts.get(poll.place.variable, ())
+        others = [
+            it for own, it in polls if own == number and it.load == poll.load and it.number.value == poll.number.value
+        ]
+        if others[0] is not poll:
+            continue
+        for value in dict.fromkeys(values):
+            if value != poll.number.value:
+                yield _all_at_once([_compared(lowered, number, it, value) for it in others])
+
+
+def _added(lowered: LoweredTest, where: NamedPlace) -> list[int]:
+    """What additions of numbers make of a counter: of all, and of each thread once."""
+    items = [item for thread in lowered.test.threads for item in instructions(thread)]
+    sums = [
+        item.operands[-1].value
+        for item in items
+        if item.parts[0] in ("red", "atom") and {"add", "inc"} & set(item.parts) and names_a_place(item)
+        if named_place(item).variable == where.variable and isinstance(item.operands[-1], Imm)
+    ]
+    return [sum(sums)] if sums else []
+
+
+def _new_ones(lowered: LoweredTest, polls: Polls, stores: list[StoredNumber]) -> Iterator[Edit]:
+    """A new number in the last store of a value, and in the last comparison of each other thread with it; of one
+    variable, and of all that are used alike."""
+    starts = {variable.name: variable.init for variable in lowered.test.variables}
+    edits: list[tuple[Edit, Edit]] = []
+    for first in stores:
+        own = [it for it in stores if it.place == first.place and it.number == first.number]
+        mine = [it for it in own if it.thread == first.thread]
+        waits: dict[int, list[AwaitedNumber]] = {}
+        for number, poll in polls:
+            if number != first.thread and (poll.place.variable, poll.number) == (first.place.variable, first.number):
+                waits.setdefault(number, []).append(poll)
+        again = len(mine) > 1 or first.number.value in starts.get(first.place.variable, ())
+        if first is not mine[-1] or not waits or not again or not first.number.value:
+            continue
+        used = [it.number.value for it in stores if it.place.variable == first.place.variable]
+        used += [it.number.value for _, it in polls if it.place.variable == first.place.variable]
+        new = max(used) + 1
+        parts = [_put(lowered, first, new)]
+        parts += [_compared(lowered, number, its[-1], new) for number, its in waits.items()]
+        least = [_at_least(lowered, number, it) for number, its in waits.items() for it in its]
+        edits.append((_all_at_once(parts), _all_at_once([*parts, *filter(None, least)])))
+    for alike in zip(*edits, strict=True):
+        yield from alike
+        if len(alike) > 1:
+            yield _all_at_once([part for edit in alike for part in (edit, *edit.more)])
+
+
+def _compared(lowered: LoweredTest, thread: int, poll: AwaitedNumber, value: int) -> Edit:
+    return _changed(lowered, thread, poll.index, poll.item, poll.number, value)
+
+
+def _put(lowered: LoweredTest, store: StoredNumber, value: int) -> Edit:
+    return _changed(lowered, store.thread, store.index, store.item, store.number, value)
+
+
+def _changed(lowered: LoweredTest, thread: int, index: int, item: Instruction, number: Imm, value: int) -> Edit:
+    what = f"{place(lowered.test.threads[thread], item)}: {AWAITED} {number.value} -> {value} in {item.mnemonic}"
+    at = item.operands.index(number)
+    return Edit(number.span.start, number.span.end, str(value), what, OTHER, (thread, index, "number", at))
+
+
+def _at_least(lowered: LoweredTest, thread: int, poll: AwaitedNumber) -> Edit | None:
+    """A comparison that is as good with a later, larger number; None for one that cannot be so."""
+    word = {"ne": "lt", "eq": "ge"}.get(poll.item.parts[1])
+    if poll.item.parts[0] != "setp" or word is None:
+        return None
+    mnemonic = ".".join(("setp", word, *poll.item.parts[2:]))
+    return respelled(lowered.test.threads[thread], poll.item, mnemonic, OTHER, (thread, poll.index, "name"))
+
+
+def _all_at_once(edits: list[Edit]) -> Edit:
+    first, *more = (replace(edit, more=()) for edit in edits)
+    if not more:
+        return first
+    what = "; ".join(edit.what.split("; ")[0] for edit in (first, *more))
+    cost = OTHER * len(edits)
+    return replace(first, what=what, cost=cost, group=(*first.group[:3], *ALIKE), more=tuple(more))

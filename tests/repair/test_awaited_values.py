@@ -1,0 +1,84 @@
+"""Repairs by another number where one is stored or awaited, by one size, and by one order of locks."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.mistakes import LOCKS_IN_TWO_ORDERS, NEVER_STORED, PAD_USED_TWICE, STARTS_SET, UNEXPECTED_MULTICAST
+
+from memmodel import api
+from memmodel.cat import load_model
+from memmodel.engine import Options
+from memmodel.repair.edits import apply
+from memmodel.repair.exchanging.lock_order import lock_order
+from memmodel.repair.fix import fix
+from memmodel.source import Source
+
+MODELS = (load_model("ptx-9.4"),)
+
+SIZES = """PTX sizes
+.global .align 4 .b8 f[4];
+.global .u32 d;
+thread A @ cta 0 { st.global.u32 [d], 1; st.release.gpu.global.u8 [f], 1; }
+thread B @ cta 1 {
+S:  ld.acquire.gpu.global.u32 %t, [f];
+    setp.eq.u32 %p, %t, 0;
+    @%p bra S;
+    ld.global.u32 %r, [d];
+}
+~exists (B:r == 0)
+"""
+COMPARED_WITH_TWO = """PTX cas
+.global .u32 lock;
+.global .u32 v;
+thread A @ cta 0 {
+L:  atom.acquire.gpu.global.cas.b32 %o, [lock], 0, 1;
+    setp.ne.u32 %p, %o, 0;
+    @%p bra L;
+    st.global.u32 [v], 1;
+    st.release.gpu.global.u32 [lock], 0;
+}
+thread B @ cta 1 {
+L:  atom.acquire.gpu.global.cas.b32 %o, [lock], 2, 1;
+    setp.ne.u32 %p, %o, 2;
+    @%p bra L;
+    st.global.u32 [v], 2;
+    st.release.gpu.global.u32 [lock], 0;
+}
+~exists hang
+"""
+
+
+def repaired(text: str, most: int = 3) -> list[str]:
+    """The changed texts that are offered."""
+    return [repair.new for repair in fix("t", text, MODELS, Options(), most=most).repairs]
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        (NEVER_STORED, "setp.ne.u32 %p, %t, 1;"),
+        (COMPARED_WITH_TWO, "cas.b32 %o, [lock], 0, 1;\n    setp.ne.u32 %p, %o, 0;"),
+        (STARTS_SET, "setp.ne.u32 %p, %t, 2;"),
+        (SIZES, "ld.acquire.gpu.global.u8 %t, [f];"),
+        (SIZES, "st.release.gpu.global.u32 [f], 1;"),
+        (UNEXPECTED_MULTICAST, "\n    mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;\nW:  mbarrier"),
+    ],
+)
+def test_another_number_size_or_order_is_offered(text: str, changed: str) -> None:
+    before = text.count(changed)
+    assert any(new.count(changed) > before for new in repaired(text))
+
+
+def test_a_pad_that_is_used_twice_gets_a_second_value_and_waits_that_take_later_ones() -> None:
+    """B may look when the second value is there already: its first wait takes that as well."""
+    (first, *_) = repaired(PAD_USED_TWICE)
+    assert "[pad], 2;" in first and "setp.lt.u32 %p, %t, 1;" in first and "setp.lt.u32 %p, %t, 2;" in first
+
+
+def test_locks_are_taken_in_one_order() -> None:
+    mine, others = lock_order(api.lowered(Source("t", LOCKS_IN_TWO_ORDERS)))
+    assert (mine.what, others.what) == (
+        "A, line 5: takes [l2] before [l1] (line 6)",
+        "B, line 11: takes [l1] before [l2] (line 12)",
+    )
+    assert fix("t", apply(LOCKS_IN_TWO_ORDERS, (mine,)), MODELS, Options()).wrong == ()

@@ -1,0 +1,82 @@
+"""Reasons about flags: two that pass each other, values that say nothing, values that nobody stores, locks."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.mistakes import LOCKS_IN_TWO_ORDERS, NEVER_STORED, STARTS_SET, UNEXPECTED_MULTICAST
+
+from memmodel import api
+from memmodel.cat import load_model
+from memmodel.engine import Options
+from memmodel.repair.fix import fix
+from memmodel.why.records import Reason
+
+ENTER = "setp.ne.u32 %p, %t, 0; @%p bra OUT; ld.global.u32 %x, [v]; add.u32 %x, %x, 1; st.global.u32 [v], %x;\nOUT:"
+PASS = f"""PTX pass
+.global .u32 fa;
+.global .u32 fb;
+.global .u32 v;
+thread A @ cta 0 {{ st.relaxed.gpu.global.u32 [fa], 1; fence.sc.gpu; ld.relaxed.gpu.global.u32 %t, [fb]; {ENTER} }}
+thread B @ cta 1 {{ st.relaxed.gpu.global.u32 [fb], 1; fence.acq_rel.gpu; ld.relaxed.gpu.global.u32 %t, [fa]; {ENTER} }}
+~exists race
+"""
+
+
+def test_two_that_pass_each_other_lack_a_fence_sc() -> None:
+    """That both add to v is what the section is for; it is A that has a fence.sc, and B that has none."""
+    (story,) = api.explain(PASS).stories
+    assert [it.reason for it in story.obstacles] == [Reason.NO_FENCE_SC]
+    assert story.obstacles[0].repair == "fence.sc before h (B, line 7)"
+    (first, *_) = fix("t", PASS, (load_model("ptx-9.4"),), Options()).repairs
+    assert first.new == PASS.replace("fence.acq_rel.gpu", "fence.sc.gpu")
+
+
+def test_a_value_that_is_there_at_the_start_says_nothing() -> None:
+    (story, *_) = api.explain(STARTS_SET).stories
+    assert "which b: W.release.gpu f = 1 (A, line 4) stores again" in story.obstacles[0].text
+
+
+EXCHANGED = """PTX ranks
+.global .u32 pa;
+.global .u32 pb;
+.global .u32 xb;
+thread A @ cta 0 {
+    st.release.gpu.global.u32 [pb], 1;
+S:  ld.acquire.gpu.global.u32 %t, [pa];
+    setp.ne.u32 %p, %t, 1;
+    @%p bra S;
+    ld.global.u32 %r, [xb];
+    st.release.gpu.global.u32 [pb], 1;
+}
+thread B @ cta 1 {
+    st.global.u32 [xb], 1;
+    st.release.gpu.global.u32 [pa], 1;
+S:  ld.acquire.gpu.global.u32 %t, [pb];
+    setp.ne.u32 %p, %t, 1;
+    @%p bra S;
+S2: ld.acquire.gpu.global.u32 %t, [pb];
+    setp.ne.u32 %p, %t, 1;
+    @%p bra S2;
+    st.global.u32 [xb], 2;
+}
+~exists (A:r == 2)
+"""
+
+
+def test_a_read_of_what_comes_too_early_is_explained_by_the_flag_that_was_set_before() -> None:
+    """A reads xb before it sets the flag for the second time; B takes the first time for that."""
+    (story, *_) = api.explain(EXCHANGED).stories
+    assert [it.reason for it in story.obstacles] == [Reason.NOT_SEEN] and "stores again" in story.obstacles[0].text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (NEVER_STORED, "it compares with 2, and f is left as 1 by st.release.gpu.global.u32 (A, line 4)"),
+        (LOCKS_IN_TWO_ORDERS, "has taken l2 and holds it; or one order in which all threads take the two"),
+        (UNEXPECTED_MULTICAST, "in the phase that it waits for; it has to expect the 16 bytes that come there"),
+    ],
+)
+def test_a_hang_names_what_is_there(text: str, said: str) -> None:
+    hang = api.explain(text).stuck
+    assert hang is not None and said in hang.waiting[0].goes_on
