@@ -29,6 +29,8 @@ from memmodel.kernel.mutate import table
 from memmodel.kernel.sweep.family import SweepRequest
 from memmodel.mutate.work import EditJudging
 
+pytestmark = pytest.mark.turns(2)
+
 UNBOUNDED = 30.0
 """Seconds of the processor that only a command without its bound takes (minutes to hours), on a slow machine too."""
 

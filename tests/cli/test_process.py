@@ -21,7 +21,10 @@ from helpers.examples import share
 from helpers.patience import PATIENCE, alive, children, eventually, processor_time
 from helpers.places import ROOT
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals and /dev/full as Linux has them")
+pytestmark = [
+    pytest.mark.turns(2),
+    pytest.mark.skipif(sys.platform != "linux", reason="signals and /dev/full as Linux has them"),
+]
 
 GOOD = """PTX MP
 Expect=ptx-9.4:never

@@ -26,7 +26,10 @@ from memmodel.search.tasks import SynthesisTask
 from memmodel.search.vocabulary import vocabulary
 from memmodel.search.work import Processes, SearchJournal, run
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="terminals and processes as Linux has them")
+pytestmark = [
+    pytest.mark.turns(2),
+    pytest.mark.skipif(sys.platform != "linux", reason="terminals and processes as Linux has them"),
+]
 
 SEARCH = ("synth", "--size", "7", "-j", "2", "--vocabulary", "core")
 

@@ -62,17 +62,25 @@ def share(cases: Iterable[T], of: int) -> list[T]:
 
 
 def keep_shares(items: list[pytest.Item], named: Collection[Path]) -> list[pytest.Item]:
-    """Take out of `items` what `@pytest.mark.share(of)` leaves for other days: of the cases of such a function, one
-    in `of` stays. Of a file that the command line names, all stay. Returns what was taken out.
+    """Take out of `items` what is left for other days. Of the cases of a function with `@pytest.mark.share(of)` one in
+    `of` stays; of the functions of a file with `pytestmark = pytest.mark.turns(of)` one in `of` stays, with all its
+    cases. Of a file that the command line names, all stay. Returns what was taken out.
     """
-    shared: dict[tuple[Path, str], list[pytest.Item]] = {}
+    functions: dict[tuple[Path, str], list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("share") is not None and item.path not in named:
-            shared.setdefault((item.path, getattr(item, "originalname", item.name)), []).append(item)
-    left = set()
-    for cases in shared.values():
-        (mark,) = cases[0].iter_markers("share")
-        left |= set(cases) - set(share(cases, *mark.args))
+        if item.path not in named:
+            functions.setdefault((item.path, getattr(item, "originalname", item.name)), []).append(item)
+    files: dict[Path, list[list[pytest.Item]]] = {}
+    left = set[pytest.Item]()
+    for (path, _), cases in functions.items():
+        if (mark := cases[0].get_closest_marker("share")) is not None:
+            left |= set(cases) - set(share(cases, *mark.args))
+        if cases[0].get_closest_marker("turns") is not None:
+            files.setdefault(path, []).append(cases)
+    for groups in files.values():
+        (mark,) = groups[0][0].iter_markers("turns")
+        kept = share(groups, *mark.args)
+        left.update(*(cases for cases in groups if cases not in kept))
     items[:] = [item for item in items if item not in left]
     return list(left)
 

@@ -12,6 +12,8 @@ import pytest
 from helpers.places import ROOT
 from helpers.triton_programs import PROLOGUE, STUBS
 
+pytestmark = pytest.mark.turns(2)
+
 pytest_plugins = ["pytester"]
 
 TESTS = (

@@ -15,6 +15,8 @@ from helpers.places import ROOT
 import memmodel
 from memmodel.base.resources import axioms_dir, base_of
 
+pytestmark = pytest.mark.turns(2)
+
 pytest_plugins = ["pytester"]
 
 H1 = ROOT / "litmus" / "generic" / "H1.litmus"

@@ -22,6 +22,8 @@ from memmodel.lsp.document import Document, path_of
 from memmodel.recovery.every_error import without
 from memmodel.source import Source
 
+pytestmark = pytest.mark.turns(2)
+
 A2 = (ROOT / "litmus/async/proxy/A2.litmus").read_text(encoding="utf-8")
 MP = (ROOT / "litmus/shapes/MP+rlx.gpu+acq.gpu@two-ctas.litmus").read_text(encoding="utf-8")
 HANG = (ROOT / "litmus/bytes/B9-hang.litmus").read_text(encoding="utf-8")

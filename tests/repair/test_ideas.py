@@ -3,6 +3,7 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
+import pytest
 from helpers.places import ROOT
 
 from memmodel import api
@@ -15,6 +16,8 @@ from memmodel.repair.searching.ideas import FORMS, by_idea, does_more, has_all, 
 from memmodel.repair.searching.trials import Trials
 from memmodel.repair.searching.turns import Changes
 from memmodel.why.records import Reason
+
+pytestmark = pytest.mark.turns(2)
 
 LITMUS = ROOT / "litmus"
 

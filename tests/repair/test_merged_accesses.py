@@ -19,6 +19,8 @@ from memmodel.repair.vocabulary import replacements
 from memmodel.repair.weaken import weaken
 from memmodel.source import Source
 
+pytestmark = pytest.mark.turns(2)
+
 MODELS = (api.load("ptx-9.4"),)
 OPTIONS = Options()
 

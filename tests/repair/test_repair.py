@@ -32,6 +32,8 @@ from memmodel.repair.weakening.forms import sites
 from memmodel.source import Source
 from memmodel.why.story import execution_of
 
+pytestmark = pytest.mark.turns(2)
+
 HAND_OVER = """PTX hand-over
 .global .u32 x = 0;
 .global .u32 f = 0;

@@ -36,6 +36,8 @@ from memmodel.repair.weaken import weaken
 from memmodel.source import Source
 from memmodel.why.story import execution_of
 
+pytestmark = pytest.mark.turns(2)
+
 QUICK = [file for file in TESTS if "pipelines" not in file]
 MODELS = (api.load(api.DEFAULT_MODEL),)
 

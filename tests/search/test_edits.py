@@ -39,6 +39,8 @@ from memmodel.search.properties import load_property
 from memmodel.search.vocabulary import SCOPES, every_word, vocabulary
 from memmodel.search.work import HereAndNow, Progress
 
+pytestmark = pytest.mark.turns(2)
+
 EDITS = {edit["name"]: edit for edit in edits()}
 
 

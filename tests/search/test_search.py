@@ -30,6 +30,8 @@ from memmodel.search.text import asked
 from memmodel.search.vocabulary import Vocabulary, vocabulary
 from memmodel.search.work import KILLED, HereAndNow, Processes, Record, run
 
+pytestmark = pytest.mark.turns(2)
+
 # ---- every program once ------------------------------------------------------------------------------------------
 
 

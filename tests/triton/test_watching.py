@@ -20,6 +20,8 @@ from memmodel.triton import judging_process
 from memmodel.triton.__main__ import main
 from memmodel.triton.options import WatchOptions
 
+pytestmark = pytest.mark.turns(2)
+
 START = "from memmodel.triton import startup; startup.begin()"
 """What the .pth file does when Python starts; in these tests nothing is installed."""
 
