@@ -18,6 +18,7 @@ from memmodel.memory.bytes import Extent
 from memmodel.program.expressions import registers_of
 from memmodel.program.lowered import Program
 from memmodel.program.uses import assigned, expressions
+from memmodel.ptx.vocabulary import Sem
 
 
 def condition_sources(execution: Execution, condition: Condition) -> int:
@@ -40,7 +41,7 @@ def condition_sources(execution: Execution, condition: Condition) -> int:
 
 def with_open_reads(execution: Execution, condition: Condition) -> Execution:
     """The execution without the writes that a load returns whose registers neither a condition nor an instruction
-    uses."""
+    uses, or where another write has left the same value."""
     lowered = execution.frame.lowered
     used = [_used(program) for program in lowered.programs]
     names = [thread.name for thread in lowered.test.threads]
@@ -54,8 +55,17 @@ def with_open_reads(execution: Execution, condition: Condition) -> Execution:
             thread, step = record.name.thread, record.name.step
             registers = assigned(lowered.programs[thread].steps[step].op)
             open_reads |= (used[thread].isdisjoint(registers)) << number
+        if isinstance(label, Access) and label.side is Side.READ and label.sem is Sem.WEAK and not label.rmw:
+            open_reads |= _is_left_twice(execution, number) << number
     rf = [row & ~open_reads for row in execution.relation("rf")]
     return replace(execution, chosen_relations={**execution.chosen_relations, "rf": rf})
+
+
+def _is_left_twice(execution: Execution, read: int) -> bool:
+    """True if more than one write leaves the value that a read returns."""
+    values, cell = execution.values, execution.events[read].point.cell
+    writes = [n for n in bits(execution.set("W")) if execution.events[n].point.cell == cell]
+    return values[read] is not None and [values[n] for n in writes].count(values[read]) > 1
 
 
 def _used(program: Program) -> set[str]:

@@ -31,6 +31,7 @@ from memmodel.why.changes import changes_worth_trying
 from memmodel.why.changes.labels import of_strong_accesses
 from memmodel.why.changes.situation import Change, Situation
 from memmodel.why.flow import Flow, is_cyclic
+from memmodel.why.present.apart import apart
 from memmodel.why.records import Reason
 from memmodel.why.unfold import Chain, Unfolding, closes_on, turned
 from memmodel.why.values import Values
@@ -259,12 +260,19 @@ class Diagnosing:
             diagnosis = asking.diagnosis()
             if diagnosis is None or any(self._asks_what_was_seen(change) for change in diagnosis.changes):
                 continue
-            if diagnosis.changes[-1].tier == 1 and self.ends(diagnosis.changes):
+            if self._is_about(diagnosis) and self.ends(diagnosis.changes):
                 kept = self._shrunk(list(diagnosis.changes)) if len(diagnosis.changes) > 1 else list(diagnosis.changes)
-                if kept[-1].tier > 1:
+                if kept[-1].tier > 1 and kept != list(diagnosis.changes):
                     continue  # what is left is not about this pair: synchronization on the way of another one
                 return self._diagnosed(tuple(kept), self._altered(kept), 1 << pair[0] | 1 << pair[1])
         return None
+
+    def _is_about(self, diagnosis: Diagnosis) -> bool:
+        """True if changes order a pair by what there is, or it is known what that synchronization lacks."""
+        last = diagnosis.changes[-1]
+        if last.tier == 1 or last.other is None or len(diagnosis.changes) > 1:
+            return last.tier == 1
+        return last.reason is Reason.NO_SYNCHRONIZATION and bool(apart(self.execution, self.flow, last.at, last.other))
 
     def _asks_what_was_seen(self, change: Change) -> bool:
         """True if a thread would see more than it has, and the question is about that: it would be another outcome."""

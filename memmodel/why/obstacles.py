@@ -12,17 +12,20 @@ from memmodel.answer import ShownEvent, Witness
 from memmodel.base.labels import Access, Covers, Family, Fence, Mbarrier, ProxyFence, Signal
 from memmodel.base.rows import bits
 from memmodel.concrete.execution import Execution
+from memmodel.program.spelling import spell_cell
 from memmodel.ptx.vocabulary import Sem
 from memmodel.why.changes.situation import Change
 from memmodel.why.flow import Flow
-from memmodel.why.phases import expected_late, over_before
+from memmodel.why.phases import expected_late, over_before, told_on_another
 from memmodel.why.present.apart import (
     NAME,
     Apart,
     apart,
     arrives_only,
     common_barrier,
+    grids_that_do_not_wait,
     hand_over,
+    in_two_sizes,
     misplaced,
     siblings_seen,
     two_generations,
@@ -31,7 +34,7 @@ from memmodel.why.present.apart import (
 from memmodel.why.present.not_seen import NotSeen
 from memmodel.why.present.passed import passed_each_other
 from memmodel.why.present.proxy_fences import ProxyFences
-from memmodel.why.present.updates import lost_lock, lost_update
+from memmodel.why.present.updates import lost_claim, lost_lock, lost_update
 from memmodel.why.present.waits import WaitsForCompletion
 from memmodel.why.records import At, Obstacle, Reason
 
@@ -72,7 +75,9 @@ class Sentences:
         if reason is Reason.SCOPES:
             return self._scopes(change)
         if reason is Reason.NO_SYNCHRONIZATION and change.other is not None:
-            separation = apart(self.execution, self.flow, change.at, change.other)
+            separation = in_two_sizes(self.execution, change.at, change.other) or apart(
+                self.execution, self.flow, change.at, change.other
+            )
             if separation is not None:
                 return self._apart(separation)
         text, repair = self._text_and_repair(change)
@@ -92,14 +97,24 @@ class Sentences:
         release, acquire = self.ref(separation.release), self.ref(separation.acquire)
         if separation.what == NAME:
             text = f"{release} and {acquire} are about one location by two names, and do not synchronize"
-            return Obstacle(
-                Reason.LOCATION, text, "one name for both", self._places(separation.release, separation.acquire)
+            heard = self.execution.events[separation.acquire].label
+            relaxed = isinstance(heard, Access) and heard.sem is Sem.RELAXED and not self._acquired(separation.acquire)
+            repair = (
+                f"one name for both, and .acquire at {self._line(separation.acquire)}"
+                if relaxed
+                else "one name for both"
             )
+            return Obstacle(Reason.LOCATION, text, repair, self._places(separation.release, separation.acquire))
         text = f"{release} and {acquire} are not about one {separation.what}"
         if separation.overlap:
             text += ": they overlap in part only"
         repair = f"one {separation.what} for both" + (", accessed in one size" if separation.overlap else "")
         return Obstacle(Reason.LOCATION, text, repair, self._places(separation.release, separation.acquire))
+
+    def _acquired(self, read: int) -> bool:
+        """True if a fence that acquires stands behind a read."""
+        labels = (self.execution.events[n].label for n in bits(self.po[read]))
+        return any(isinstance(label, Fence) and label.sem in (Sem.ACQUIRE, Sem.ACQ_REL, Sem.SC) for label in labels)
 
     def _places(self, *events: int | None) -> tuple[At, ...]:
         return tuple(at(self.shown[event]) for event in events if event in self.shown)
@@ -155,7 +170,7 @@ class Sentences:
                 text = f"the phase that {after} waits for is over without {prior}"
                 expected = None if change.other is None else expected_late(self.execution, change.other)
                 if expected is None:
-                    return text, "expect_tx with the bytes of all copies"
+                    return self._bytes_elsewhere(change, text) or (text, "expect_tx with the bytes of all copies")
                 expects, arrives = (self._line(event) for event in expected)
                 return f"{text}: {expects} comes after {arrives}, which ends it", f"{expects} before {arrives}"
             case Reason.COUNT:
@@ -173,6 +188,14 @@ class Sentences:
                 return text, f"wgmma.fence before {self._line(change.at)}"
             case _:
                 return f"{prior}: {words} is missing", f"{words} at {self._line(change.at)}"
+
+    def _bytes_elsewhere(self, change: Change, text: str) -> tuple[str, str] | None:
+        """Where the bytes that end a phase too early are expected on another object."""
+        told = None if change.other is None else told_on_another(self.execution, change.other)
+        if told is None:
+            return None
+        signal, name = self._line(told[0]), spell_cell(self.execution.frame.lowered.space, told[1])
+        return f"{text}: {signal} tells of its bytes here, and {name} expects them", f"{name} in the copy of {signal}"
 
     def _passed(self, change: Change) -> Obstacle | None:
         """Two threads that have not seen each other's flag, where synchronization is missing between what they do."""
@@ -195,6 +218,8 @@ class Sentences:
             change.reason is Reason.RELAXED and isinstance(label, Access) and label.sem is Sem.WEAK
         ):
             update = lost_lock(self.execution, self.flow, change.at)
+            if update is None and change.other is not None:
+                update = lost_claim(self.execution, self.flow, change.at, change.other)
         else:
             return None
         if update is None:
@@ -278,6 +303,10 @@ class Sentences:
     def _meeting(self, change: Change) -> str:
         """The hand-over that a change would make, in words."""
         if self._in_dependent_grid(change):
+            between = grids_that_do_not_wait(self.execution, self.flow, change.at, change.other)
+            threads = self.execution.frame.lowered.test.threads
+            if between:
+                return f"griddepcontrol.wait in {' and '.join(threads[n].name for n in between)}, which ends without it"
             return f"griddepcontrol.wait before {self._line(change.other)}"
         first, second = self.sides(change)
         release = "a release after the first" if first.text == "a release" else first.text

@@ -11,7 +11,9 @@ from memmodel.base.labels import Access, Action, Side, Signal
 from memmodel.base.rows import bits
 from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.execution import Execution
+from memmodel.concrete.mbarriers import ObjectUse
 from memmodel.concrete.records import ObjectRecord
+from memmodel.memory.bytes import Cell
 from memmodel.why.flow import Flow
 from memmodel.why.records import Reason
 
@@ -101,6 +103,26 @@ def expected_late(execution: Execution, wait: int) -> tuple[int, int] | None:
             if use.action is Action.EXPECT_TX and arrival is not None:
                 return number, arrival
     return None
+
+
+def told_on_another(execution: Execution, wait: int) -> tuple[int, Cell] | None:
+    """The last signal on the object of a wait that brings more than is expected there, where just as much is expected
+    on another object and does not come; with that object."""
+    waited = execution.frame.record_of(execution.events[wait])
+    objects = {uses.cell: uses.updates for uses in Assembly(execution.frame).objects}
+    missing = {cell: sum(map(_expects, updates)) for cell, updates in objects.items()}
+    if not isinstance(waited, ObjectRecord):
+        return None
+    for use in reversed(objects[waited.object]):
+        other = next((cell for cell, left in missing.items() if left == use.record.bytes > 0), None)
+        if use.record.action is Action.COMPLETE_TX and other is not None and missing[waited.object] < 0:
+            return use.event, other
+    return None
+
+
+def _expects(use: ObjectUse) -> int:
+    """The bytes that an operation expects; those that it completes count against them."""
+    return -use.record.bytes if use.record.action is Action.COMPLETE_TX else use.record.bytes
 
 
 def waited_again(execution: Execution, event: int) -> tuple[int, int] | None:

@@ -5,11 +5,11 @@ In: a model, a witness, perhaps a finding of it. Out: `Story`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from operator import attrgetter
 
-from memmodel.answer import Finding, Witness
+from memmodel.answer import Finding, ShownEvent, Witness
 from memmodel.base.labels import Access, Allocates, Barrier, GroupWait, Half, Label, Mbarrier, Signal
 from memmodel.base.rows import bits
 from memmodel.cat.syntax import Model
@@ -119,6 +119,9 @@ def _story(
     first, second = (at(shown[end]) for end in ends) if ends is not None else (None, None)
     if diagnosis is None:
         reason, text = _nothing(diagnosing.execution, pair or tuple(bits(diagnosing.sources)), rule)
+        elsewhere = "" if pair else _written_elsewhere(diagnosing.execution, diagnosing.sources, shown)
+        if elsewhere and reason is Reason.NOTHING_MISSING:
+            reason, text = Reason.LOCATION, elsewhere
         obstacle = Obstacle(reason, text, "", tuple(place for place in (first, second) if place is not None))
         return Story(about, first, second, (obstacle,), (), "", rule, witness)
     changes = sorted(diagnosis.changes, key=attrgetter("at"))
@@ -142,6 +145,22 @@ def _nothing(execution: Execution, accesses: tuple[int, ...], rule: str) -> tupl
     if time_is_over():
         raise BudgetSpent("the search for a reason was not done")
     return Reason.NOTHING_MISSING, "no synchronization between the accesses of this execution would forbid it"
+
+
+def _written_elsewhere(execution: Execution, sources: int, shown: Mapping[int, ShownEvent]) -> str:
+    """A read that the outcome is about of what nobody writes, where somebody writes the variable of another CTA."""
+    events, own = execution.events, execution.set("IW")
+    writes = [n for n in bits(execution.set("W") & ~own) if events[n].point.cell is not None]
+    for read in bits(sources & execution.set("R")):
+        cell = events[read].point.cell
+        if cell is None or any(events[n].point.cell == cell for n in writes) or read not in shown:
+            continue
+        for write in writes:
+            other = events[write].point.cell
+            if other is not None and (other.instance.name, other.first) == (cell.instance.name, cell.first):
+                places = (at(shown[read]), at(shown[write]))
+                return f"nobody writes what {places[0]} returns: {places[1]} is to the shared memory of another CTA"
+    return ""
 
 
 def _gone(about: str, obstacles: tuple[Obstacle, ...]) -> tuple[Obstacle, ...]:

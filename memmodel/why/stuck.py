@@ -15,7 +15,7 @@ from memmodel.answer import Witness
 from memmodel.base.labels import Access, Action, Domain, Half
 from memmodel.base.oneline import count
 from memmodel.base.points import BarrierId
-from memmodel.base.rows import bits
+from memmodel.base.rows import bits, pairs_of
 from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.execution import Execution
 from memmodel.concrete.records import AccessRecord, BarrierRecord, End, ObjectRecord, Record
@@ -106,7 +106,22 @@ def _at_barrier(execution: Execution, thread: int, stopped: list[int]) -> _Cause
         smaller = ", or a smaller count" if last.count is not None and several else ""
         elsewhere = _met_elsewhere(execution, last.barrier, ended)
         return _Cause(Reason.COUNT, f"the arrival{'s' * (len(ended) > 1)} of {', '.join(ended)}{elsewhere}{smaller}")
-    return _Cause(Reason.COUNT, "the missing arrivals, or a smaller count")
+    alone = _completed_alone(execution, last.barrier) if isinstance(last, BarrierRecord) else ""
+    return _Cause(Reason.COUNT, alone or "the missing arrivals, or a smaller count")
+
+
+def _completed_alone(execution: Execution, barrier: BarrierId) -> str:
+    """The two arrivals of one thread in one generation of a barrier of the CTA, in words; empty without them."""
+    meets = execution.relation("syncbar")
+    for arrival, wait in pairs_of(meets):
+        first, second = (execution.events[n] for n in (arrival, wait))
+        records = [execution.frame.record_of(event) for event in (first, second)]
+        here = all(isinstance(it, BarrierRecord) and it.barrier == barrier for it in records)
+        apart = execution.frame.instruction_of(first) is not execution.frame.instruction_of(second)
+        if here and apart and barrier.domain is Domain.CTA and first.point.thread == second.point.thread:
+            both = " and ".join(_where(execution, n) for n in (arrival, wait))
+            return f"another barrier for one of the two: {both} come to one, and count for each other"
+    return ""
 
 
 def _arrived(execution: Execution, barrier: BarrierId) -> int:
@@ -183,6 +198,14 @@ def _at_object(execution: Execution, test: ObjectRecord, thread: int, stopped: l
             return _Cause(Reason.BYTES, f"the {last.tx} bytes that {elsewhere} gets and does not expect, or {less}")
         text = f"an expect_tx that matches the copies: {abs(last.tx)} {more} are expected than come"
         return _Cause(Reason.BYTES, text)
+    waited = sum(
+        isinstance(it, ObjectRecord) and it.object == test.object and it.done
+        for it in frame.traces[thread].records
+        if it is not test
+    )
+    if test.parity is not None and waited < last.over:
+        text = f"parity {1 - test.parity}: the phase before is over, and the thread has not waited for it"
+        return _Cause(Reason.PARITY, text)
     action = _missing_action(execution, stopped, thread, test.object.instance)
     if action is not None:
         parity_hint = (

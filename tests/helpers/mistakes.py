@@ -135,3 +135,10 @@ W:  mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;
 }
 ~exists hang
 """
+
+ONE_BARRIER_FOR_TWO = """PTX one
+.shared .u32 s;
+thread P @ cta 0 { st.shared.u32 [s], 1; bar.arrive 1, 64; bar.sync 1, 64; st.shared.u32 [s], 2; }
+thread C @ cta 0 { bar.sync 1, 64; ld.shared.u32 %r, [s]; bar.arrive 1, 64; }
+~exists hang
+"""

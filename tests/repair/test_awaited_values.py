@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import pytest
-from helpers.mistakes import LOCKS_IN_TWO_ORDERS, NEVER_STORED, PAD_USED_TWICE, STARTS_SET, UNEXPECTED_MULTICAST
+from helpers.mistakes import (
+    LOCKS_IN_TWO_ORDERS,
+    NEVER_STORED,
+    ONE_BARRIER_FOR_TWO,
+    PAD_USED_TWICE,
+    STARTS_SET,
+    UNEXPECTED_MULTICAST,
+)
 
 from memmodel import api
 from memmodel.cat import load_model
 from memmodel.engine import Options
 from memmodel.repair.edits import apply
 from memmodel.repair.exchanging.lock_order import lock_order
+from memmodel.repair.exchanging.other_numbers import at_another_barrier
 from memmodel.repair.fix import fix
 from memmodel.source import Source
 
@@ -82,3 +90,37 @@ def test_locks_are_taken_in_one_order() -> None:
         "B, line 11: takes [l1] before [l2] (line 12)",
     )
     assert fix("t", apply(LOCKS_IN_TWO_ORDERS, (mine,)), MODELS, Options()).wrong == ()
+
+
+ONCE = """PTX once
+.global .u32 d;
+.global .u32 ready;
+.global .u32 ticket;
+thread A @ cta 0 {
+    atom.relaxed.gpu.global.add.u32 %t, [ticket], 1;
+    setp.ne.u32 %p, %t, 0;
+    @%p bra OUT;
+    st.global.u32 [d], 7;
+    st.release.gpu.global.u32 [ready], 1;
+OUT:
+}
+thread B @ cta 1 {
+    ld.relaxed.gpu.global.u32 %f, [ready];
+    setp.eq.u32 %p, %f, 0;
+    @%p bra OUT;
+    ld.global.u32 %r, [d];
+OUT:
+}
+~exists (B:f == 1 /\\ B:r == 0)
+"""
+
+
+def test_a_number_that_the_place_has_stays() -> None:
+    """To compare with another one would end the race: nothing would be stored at all."""
+    assert not any("setp.ne.u32 %p, %t, 1" in new for new in repaired(ONCE))
+    assert "ld.acquire.gpu.global.u32 %f, [ready];" in repaired(ONCE)[0]
+
+
+def test_one_of_two_hand_overs_gets_a_barrier_of_its_own() -> None:
+    moved = [edit.what for edit in at_another_barrier(api.lowered(Source("t", ONE_BARRIER_FOR_TWO)))]
+    assert moved == ["P and C: barrier 1 -> 2", "C and P: barrier 1 -> 2"]

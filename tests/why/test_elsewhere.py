@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from helpers.mistakes import ONE_BARRIER_FOR_TWO
 
 from memmodel import api
 
@@ -214,3 +215,83 @@ W:  mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;
 """
     (why,) = explained(text)
     assert "griddepcontrol.wait (wait, end of grid 0) (B, line 9) stands after" in why
+
+
+STAGE_OFF = """PTX stage
+.global .align 16 .u32 g[8];
+.shared .align 16 .u32 s[8];
+.shared .align 8 .b64 full0 = mbarrier(1);
+.shared .align 8 .b64 full1 = mbarrier(1);
+thread P @ cta 0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [full0], 16;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [full0];
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [full1], 16;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s+16], [g+16], 16, [full0];
+}
+thread C @ cta 0 {
+W:  mbarrier.try_wait.parity.shared::cta.b64 %p, [full0], 0;
+    @!%p bra W;
+    ld.shared.u32 %r, [s];
+}
+~exists race
+"""
+OWN_RANK = """PTX rank
+.shared .u32 x;
+thread A @ cta 0, cluster 0 {
+    mov.u32 %l, x;
+    mapa.shared::cluster.u32 %a, %l, 0;
+    st.shared::cluster.u32 [%a], 5;
+    barrier.cluster.arrive;
+    barrier.cluster.wait;
+}
+thread B @ cta 1, cluster 0 { barrier.cluster.arrive; barrier.cluster.wait; ld.shared::cta.u32 %r, [x]; }
+~exists (B:r == 0)
+"""
+NOT_PASSED_ON = """PTX chain
+.global .u32 x;
+thread K0 @ cta 0 { griddepcontrol.launch_dependents; st.global.u32 [x], 1; }
+thread K1 @ cta 0, grid 1 { griddepcontrol.launch_dependents; }
+thread K2 @ cta 0, grid 2 { griddepcontrol.wait; ld.global.u32 %r, [x]; }
+~exists (K2:r == 0)
+"""
+COMMITTED_BEFORE = """PTX commit
+.global .align 16 .u32 g[4] = {9};
+.shared .align 16 .u32 sf[4] = {1};
+.shared .align 8 .b64 empty = mbarrier(1);
+.shared .align 8 .b64 full = mbarrier(1);
+.tensor .b32 t;
+thread M @ cta 0 {
+    mov.u64 %d, sf;
+    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [empty];
+    tcgen05.cp.cta_group::1.128x256b [t], %d;
+}
+thread P @ cta 0 {
+E:  mbarrier.try_wait.parity.shared::cta.b64 %p, [empty], 0;
+    @!%p bra E;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 16;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [sf], [g], 16, [full];
+}
+~exists (t == 9)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (STAGE_OFF, "l (P, line 10) tells of its bytes here, and full1 expects them"),
+        (OWN_RANK, "a: W x@cta0 = 5 (A, line 6) is to the shared memory of another CTA"),
+        (COMMITTED_BEFORE, "(M, line 9) stands before it"),
+        (NOT_PASSED_ON, "nothing orders"),
+    ],
+)
+def test_what_happens_elsewhere_is_named(text: str, said: str) -> None:
+    """That the words of a tile that are alike come from one copy or the other makes no other outcome."""
+    story, *_ = api.explain(text).stories
+    assert said in story.obstacles[0].text
+    if text is NOT_PASSED_ON:
+        assert story.obstacles[0].repair == "griddepcontrol.wait in K1, which ends without it"
+
+
+def test_arrivals_of_one_thread_that_count_for_each_other_are_named() -> None:
+    hang = api.explain(ONE_BARRIER_FOR_TWO).stuck
+    assert hang is not None and "bar.arrive (P, line 3) and bar.sync (P, line 3)" in hang.waiting[0].goes_on

@@ -80,3 +80,84 @@ def test_a_read_of_what_comes_too_early_is_explained_by_the_flag_that_was_set_be
 def test_a_hang_names_what_is_there(text: str, said: str) -> None:
     hang = api.explain(text).stuck
     assert hang is not None and said in hang.waiting[0].goes_on
+
+
+TAKE = """ld.relaxed.gpu.global.u32 %t, [tail]; add.u32 %n, %t, 1; st.relaxed.gpu.global.u32 [tail], %n;
+    mul.lo.u32 %o, %t, 4; cvt.u64.u32 %o, %o; mov.u64 %at, q; add.u64 %at, %at, %o; st.global.u32 [%at], 1;"""
+CLAIMED = f"""PTX claimed
+.global .u32 tail;
+.global .u32 q[2];
+thread A @ cta 0 {{ {TAKE} }}
+thread B @ cta 1 {{ {TAKE} }}
+~exists race
+"""
+HALVES = """PTX halves
+.global .align 8 .u32 slot[2];
+thread A @ cta 0 { mov.b64 %v, {7, 1}; st.relaxed.gpu.global.b64 [slot], %v; }
+thread B @ cta 1 { ld.relaxed.gpu.global.u32 %t, [slot+4]; ld.relaxed.gpu.global.u32 %r, [slot]; }
+~exists (B:r == 0)
+"""
+OTHER_NAME = """PTX multimem
+.global .u32 d;
+.global .u32 f0;
+.global .u32 f1;
+.global .u32 all = multimem(f0, f1);
+thread A @ cta 0, gpu 0 { st.global.u32 [d], 1; multimem.red.release.sys.global.add.u32 [all], 1; }
+thread B @ cta 0, gpu 1 {
+S:  ld.relaxed.sys.global.u32 %t, [f1];
+    setp.eq.u32 %p, %t, 0;
+    @%p bra S;
+    ld.global.u32 %r, [d];
+}
+~exists (B:r == 0)
+"""
+LEAVES_TOO_MANY = """PTX groups
+.global .align 16 .u32 g[8];
+.shared .align 16 .u32 s[8];
+thread A @ cta 0 {
+    cp.async.cg.shared.global [s], [g], 16; cp.async.commit_group;
+    cp.async.cg.shared.global [s+16], [g+16], 16; cp.async.commit_group; cp.async.wait_group 1;
+    ld.shared.u32 %r, [s];
+    cp.async.wait_group 1;
+    ld.shared.u32 %r, [s+16];
+}
+~exists undefined
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (CLAIMED, "comes between"),
+        (HALVES, "they overlap in part only"),
+        (OTHER_NAME, "are about one location by two names, and do not synchronize"),
+        (LEAVES_TOO_MANY, "(A, line 8) waits for older groups only"),
+    ],
+)
+def test_what_there_is_and_what_it_lacks_is_named(text: str, said: str) -> None:
+    story, *_ = api.explain(text).stories
+    assert said in story.obstacles[0].text and len(story.obstacles) == 1
+
+
+PASSED_AT_ONCE = """PTX passed
+.shared .align 8 .b64 empty = mbarrier(1);
+.shared .align 8 .b64 full = mbarrier(1);
+thread P @ cta 0 {
+E:  mbarrier.try_wait.parity.shared::cta.b64 %p, [empty], 1;
+    @!%p bra E;
+    mbarrier.arrive.shared::cta.b64 _, [full];
+}
+thread C @ cta 0 {
+    mbarrier.arrive.shared::cta.b64 _, [empty];
+F:  mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 0;
+    @!%p bra F;
+    mbarrier.arrive.shared::cta.b64 _, [empty];
+}
+~exists hang
+"""
+
+
+def test_who_has_not_waited_for_the_phase_before_has_the_wrong_parity() -> None:
+    """C would arrive once more behind its wait for P; P was to wait for the first time that it does."""
+    hang = api.explain(PASSED_AT_ONCE).stuck
+    assert hang is not None and [it.reason for it in hang.waiting] == [Reason.PARITY, Reason.OTHER_THREAD_WAITS]

@@ -55,33 +55,43 @@ def _stores(lowered: LoweredTest) -> list[StoredNumber]:
 
 
 def _stored_ones(lowered: LoweredTest, polls: Polls, stores: list[StoredNumber]) -> Iterator[Edit]:
-    """A comparison with a number that somebody stores; of a compare-and-swap together with the comparison after it."""
-    starts = {variable.name: variable.init for variable in lowered.test.variables}
+    """Where a place never has the number that is compared with it, another one that it has at the end of what threads
+    do to it; of a compare-and-swap together with the comparison after it."""
+    starts = {variable.name: variable.init or (0,) for variable in lowered.test.variables}
     for number, poll in polls:
-        values = [it.number.value for it in stores if it.place.variable == poll.place.variable]
-        values += _added(lowered, poll.place)
-        if poll.load == poll.index:  # a compare-and-swap does not wait for the first value: it replaces it
-            values += starts.get(poll.place.variable, ())
-        others = [
-            it for own, it in polls if own == number and it.load == poll.load and it.number.value == poll.number.value
-        ]
-        if others[0] is not poll:
+        own = [it.number.value for it in stores if it.place.variable == poll.place.variable]
+        first, added = starts.get(poll.place.variable, ()), _added(lowered, poll.place)
+        if added is None or poll.number.value in (*own, *first) or _is_reached(poll.number.value, first, added):
             continue
-        for value in dict.fromkeys(values):
-            if value != poll.number.value:
+        values = [*own, *((begin + sum(added)) for begin in first if added)]
+        if poll.load == poll.index:  # a compare-and-swap does not wait for the first value: it replaces it
+            values += first
+        others = [it for at, it in polls if (at, it.load, it.number) == (number, poll.load, poll.number)]
+        if others[0] is poll:
+            for value in dict.fromkeys(values):
                 yield _all_at_once([_compared(lowered, number, it, value) for it in others])
 
 
-def _added(lowered: LoweredTest, where: NamedPlace) -> list[int]:
-    """What additions of numbers make of a counter: of all, and of each thread once."""
+def _added(lowered: LoweredTest, where: NamedPlace) -> list[int] | None:
+    """The numbers that are added to a counter; None where something else is computed there."""
     items = [item for thread in lowered.test.threads for item in instructions(thread)]
-    sums = [
-        item.operands[-1].value
+    updates = [
+        item
         for item in items
-        if item.parts[0] in ("red", "atom") and {"add", "inc"} & set(item.parts) and names_a_place(item)
-        if named_place(item).variable == where.variable and isinstance(item.operands[-1], Imm)
+        if item.parts[0] in ("red", "atom") and not {"exch", "cas"} & set(item.parts) and names_a_place(item)
+        if named_place(item).variable == where.variable
     ]
-    return [sum(sums)] if sums else []
+    numbers = [item.operands[-1] for item in updates if "add" in item.parts]
+    added = [number.value for number in numbers if isinstance(number, Imm)]
+    return added if len(added) == len(updates) else None
+
+
+def _is_reached(number: int, first: tuple[int, ...], added: list[int]) -> bool:
+    """True if some of the additions make a number of one that is there first."""
+    reached = set(first)
+    for more in added:
+        reached |= {value + more for value in reached}
+    return number in reached
 
 
 def _new_ones(lowered: LoweredTest, polls: Polls, stores: list[StoredNumber]) -> Iterator[Edit]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, permutations
 
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction, LitmusTest, Thread
@@ -62,16 +62,34 @@ def at_another_barrier(lowered: LoweredTest) -> Iterator[Edit]:
             span, group = operands[0].span, (number, index, "number", barrier[0])
             edit = Edit(span.start, span.end, str(free), what, NUMBER, group)
             uses.setdefault((barrier[1], operands[1].value), {}).setdefault(number, []).append(edit)
+    for (barrier_number, _), threads in uses.items():
+        for told, waiting in permutations(threads, 2):  # of two hand-overs at one barrier, the one of these threads
+            chosen = [*_with(lowered, threads[told], "arrive"), *_with(lowered, threads[waiting], "sync")]
+            moved = {edit.group[0] for edit in chosen}
+            left = {edit.group[0] for edits in threads.values() for edit in edits if edit not in chosen}
+            if moved == {told, waiting} == left:
+                yield _at_free(lowered, barrier_number, free, chosen)
     for (barrier_number, count), threads in uses.items():
         counts = sum(other == barrier_number for other, _ in uses)
         if not count // WARP < len(threads) + (counts > 1) <= MOST_AT_BARRIER + 1:
             continue
         for some in combinations(threads, count // WARP):
-            first, *more = [edit for number in some for edit in threads[number]]
-            names = " and ".join(lowered.test.threads[number].name for number in some)
-            what = f"{names}: barrier {barrier_number} -> {free}"
-            cost = NUMBER * (1 + len(more))
-            yield replace(first, what=what, cost=cost, group=(*first.group[:3], *ALIKE), more=tuple(more))
+            yield _at_free(lowered, barrier_number, free, [edit for number in some for edit in threads[number]])
+
+
+def _with(lowered: LoweredTest, edits: list[Edit], word: str) -> list[Edit]:
+    """The changes of instructions with a word."""
+    text = lowered.test.source.text
+    return [edit for edit in edits if f".{word}" in text[text.rfind("bar", 0, edit.start) : edit.start]]
+
+
+def _at_free(lowered: LoweredTest, barrier: int, free: int, edits: list[Edit]) -> Edit:
+    """These uses of a barrier, at one that is not in use."""
+    first, *more = edits
+    numbers = dict.fromkeys(edit.group[0] for edit in edits if isinstance(edit.group[0], int))
+    names = " and ".join(lowered.test.threads[number].name for number in numbers)
+    what = f"{names}: barrier {barrier} -> {free}"
+    return replace(first, what=what, cost=NUMBER * len(edits), group=(*first.group[:3], *ALIKE), more=tuple(more))
 
 
 def _names(test: LitmusTest) -> dict[str, list[int]]:

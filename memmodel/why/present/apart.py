@@ -50,6 +50,9 @@ def apart(execution: Execution, flow: Flow, first: int, second: int) -> Apart | 
     same = [(a, b) for a, kind, key in releases for b, its, other in acquires if (kind, key) == (its, other)]
     if same and all(execution.events[a].point.name != execution.events[b].point.name for a, b in same):
         return Apart(*same[0], NAME)
+    other_name = _by_another_name(execution, releases, second)
+    if other_name is not None and not same:
+        return other_name
     for what in ("location", "mbarrier object", "barrier"):
         mine = [(event, key) for event, kind, key in releases if kind == what]
         its = [(event, key) for event, kind, key in acquires if kind == what]
@@ -63,6 +66,30 @@ def apart(execution: Execution, flow: Flow, first: int, second: int) -> Apart | 
             if not passed_on:
                 return Apart(release, acquire, what, overlap)
     return None
+
+
+def _by_another_name(execution: Execution, releases: list[tuple[int, str, Thing]], second: int) -> Apart | None:
+    """A release whose value a relaxed load before the second access reads by another name."""
+    po, reads_from, events = execution.relation("po"), execution.relation("rf"), execution.events
+    for release, kind, _ in releases:
+        reads = bits(reads_from[release]) if kind == "location" else []
+        name = events[release].point.name
+        read = next((n for n in reads if po[n] >> second & 1 and events[n].point.name != name), None)
+        if read is not None:
+            return Apart(release, read, NAME)
+    return None
+
+
+def in_two_sizes(execution: Execution, first: int, second: int) -> Apart | None:
+    """Two strong scalar accesses themselves, where they are of two sizes: in one size they would not race."""
+    labels, found = [execution.events[n].label for n in (first, second)], []
+    for number, label in zip((first, second), labels, strict=True):
+        if not isinstance(label, Access) or label.sem is Sem.WEAK or label.asynchronous:
+            return None
+        record = execution.frame.record_of(execution.events[number])
+        found.append(record.footprint.extents if isinstance(record, AccessRecord) else ())
+    things = [tuple((it.instance, it.first, it.end) for it in extents) for extents in found]
+    return Apart(first, second, "location", True) if things[0] != things[1] and _overlap("location", *things) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +250,25 @@ def warp_barrier(execution: Execution, first: int, second: int) -> int | None:
 def _at_barrier(execution: Execution, number: int) -> BarrierRecord | None:
     record = execution.frame.record_of(execution.events[number])
     return record if isinstance(record, BarrierRecord) and record.barrier.domain is Domain.CTA else None
+
+
+def grids_that_do_not_wait(execution: Execution, flow: Flow, first: int, second: int | None) -> list[int]:
+    """The threads of the grids between those of two events that do not wait for the grid before theirs, where that of
+    the second event waits for the one before its own."""
+    if second is None:
+        return []
+    start, end = (flow.in_po(event) for event in (first, second))
+    waits = [n for n, event in enumerate(execution.events) if _waits_for_grid(event.label)]
+    grids = [place.grid for n in (start, end) if (place := execution.events[n].point.place) is not None]
+    threads = execution.frame.lowered.test.threads
+    if len(grids) < 2 or not any(execution.relation("po")[n] >> end & 1 for n in waits):
+        return []
+    waiting = {flow.thread(n) for n in waits}
+    return [n for n, thread in enumerate(threads) if grids[0] < thread.place.grid < grids[1] and n not in waiting]
+
+
+def _waits_for_grid(label: object) -> bool:
+    return isinstance(label, Barrier) and label.domain is Domain.GRID and label.half is Half.WAIT
 
 
 class _WrongPlaces:

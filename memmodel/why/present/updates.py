@@ -54,6 +54,20 @@ def lost_lock(execution: Execution, flow: Flow, inside: int) -> LostUpdate | Non
     return None
 
 
+def lost_claim(execution: Execution, flow: Flow, first: int, second: int) -> LostUpdate | None:
+    """The lost update of a place from which two threads have read where, or whether, they make their accesses: a slot
+    that both have claimed."""
+    ways = [execution.relation(name) for name in ("addr", "ctrl")]
+    read = [
+        {execution.events[n].point.cell for n in bits(execution.set("R")) if any(rows[n] >> end & 1 for rows in ways)}
+        for end in (flow.in_po(first), flow.in_po(second))
+    ]
+    own = {execution.events[end].point.cell for end in (first, second)}
+    claimed = sorted((read[0] & read[1]) - own - {None}, key=str)
+    updates = (lost_update(execution, flow, cell) for cell in claimed)
+    return next((update for update in updates if update is not None), None)
+
+
 def same_value_read(execution: Execution, write: int, read: int) -> int | None:
     """The write that a load reads in place of `write`, which comes later and stores the same value: of the same thread,
     or the one that is there at the start."""

@@ -45,7 +45,9 @@ class WaitsForCompletion:
         if self._in_no_group(issue, waits[0]):
             wait = self.name(waits[0])
             return f"; {wait} waits for groups, and no commit_group has put it into one", f"commit_group before {wait}"
-        return f"; {self.name(waits[0])} {self._leaves(event, waits[0])}", ""
+        before = [n for n in waits if change.other is not None and self.po[n] >> change.other & 1]
+        last = max(before or waits[:1], key=lambda n: self.execution.events[n].point.order or 0)
+        return f"; {self.name(last)} {self._leaves(event, last)}", ""
 
     def _too_late(self, change: Change) -> tuple[str, str] | None:
         """A wait that sees the end of the access, and stands behind what has to come after it."""
