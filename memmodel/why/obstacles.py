@@ -280,7 +280,10 @@ class Sentences:
         between = [
             "a release between the writes" if writes >> n & 1 else "an acquire between the reads" for n, _ in parts
         ]
-        return text, f"one scalar access to both, as of .b64, or two instructions, with {' and '.join(between)}"
+        return (
+            text,
+            f"one scalar access to both, as of .b64 or .b128, or two instructions, with {' and '.join(between)}",
+        )
 
     def sides(self, change: Change) -> tuple[At, At]:
         """Both sides of the hand-over that two threads lack: an event that could be one, or what would have to be."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from memmodel import api
+from memmodel.answer import Observation
 from memmodel.engine import Options
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import Edit, apply
@@ -390,3 +391,19 @@ S:
 ~exists (B:q != 1)
 """
     assert not any("done" in repair.new for repair in fix("two", text, MODELS, OPTIONS).repairs)
+
+
+FOUR = """PTX four
+.global .align 16 .u32 d[4];
+thread A @ cta 0 { st.relaxed.gpu.global.v4.u32 [d], {1, 2, 3, 1}; }
+thread B @ cta 1 { ld.relaxed.gpu.global.v4.u32 {%a, %b, %c, %v}, [d]; }
+~exists (B:v == 1 /\\ B:a == 0)
+"""
+
+
+def test_four_elements_become_128_bits() -> None:
+    """Each half of the 128 bits has two of the elements, the first one in its lower bits."""
+    (edit, *_) = one_access(api.lowered(Source("t", FOUR)))
+    new = apply(FOUR, (edit,))
+    assert "mov.b128 {%pair0low, %pair0high}, %pair0; mov.b64 {%a, %b}, %pair0low;" in new
+    assert api.check(new).observation is Observation.NEVER

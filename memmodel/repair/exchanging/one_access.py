@@ -1,8 +1,8 @@
-"""Two elements of memory by one access: where an update must not be seen in halves.
+"""Neighbouring elements of memory by one access: where an update must not be seen in halves.
 
 In: a lowered test. Out: changes, each of all accesses of one variable. Settled here: what becomes one scalar access. A
-vector of two, and two scalar accesses of one kind, side by side in memory and in their thread, are read and written as
-one number of both widths, which a `mov` packs and unpacks.
+vector of two or four, and two scalar accesses of one kind, side by side in memory and in their thread, are read and
+written as one number of all widths, which a `mov` or several pack and unpack.
 """
 
 from __future__ import annotations
@@ -23,13 +23,17 @@ from memmodel.repair.exchanging.one_atomic import together
 from memmodel.repair.insertion.accesses import labels_of
 from memmodel.repair.insertion.lines import fresh, widths
 
+FOUR = 4
+WIDEST = 128
+"""The bits of the widest scalar access."""
+
 LATER = 8
 """Two scalar loads at most this number of instructions from each other are read as one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """Two elements that one access may reach: `items` with their numbers in the thread, the first of which becomes that
+    """Elements that one access may reach: `items` with their numbers in the thread, the first of which becomes that
     access; `values` in the order of memory; `width` of one, in bits.
     """
 
@@ -73,16 +77,15 @@ def _edit(lowered: LoweredTest, both: Both) -> Edit:
     thread, (index, item) = lowered.test.threads[both.thread], both.items[0]
     text = lowered.test.source.text
     pair = fresh(text, f"%pair{index}")
-    values = f"{{{', '.join(value.span.text for value in both.values)}}}"
     loads = item.parts[0] == "ld"
-    mov = f"mov.b{2 * both.width} {values}, {pair};" if loads else f"mov.b{2 * both.width} {pair}, {values};"
+    movs = _movs(text, pair, both, loads=loads)
     operands = f"{pair}, {both.address}" if loads else f"{both.address}, {pair}"
     begin = text.rfind("\n", 0, item.span.start) + 1
     indent = text[begin : item.span.start]
     between = " " if indent.strip() else f"\n{indent}"
     at = text.index(";", item.span.end) + 1 if loads else item.span.start
-    beside = f"{between}{mov}" if loads else f"{mov}{between}"
-    packs = Edit(at, at, beside, "", 0.0, (both.thread, index + loads, "mov"), adds=1)
+    beside = "".join(f"{between}{mov}" if loads else f"{mov}{between}" for mov in movs)
+    packs = Edit(at, at, beside, "", 0.0, (both.thread, index + loads, "mov"), adds=len(movs))
     gone = [
         Edit(*line_of(other), "", "", 0.0, (both.thread, number, "name"), adds=-1) for number, other in both.items[1:]
     ]
@@ -93,16 +96,32 @@ def _edit(lowered: LoweredTest, both: Both) -> Edit:
     return Edit(item.span.start, item.span.end, line, what, 2 * OTHER, group, more=(packs, *gone))
 
 
+def _movs(text: str, pair: str, both: Both, *, loads: bool) -> list[str]:
+    """The instructions that unpack what was loaded, or pack what is stored; of four elements in two steps."""
+    halves = [(pair, [value.span.text for value in both.values], 2 * both.width)]
+    if len(both.values) == FOUR:
+        low, high = fresh(text, f"{pair}low"), fresh(text, f"{pair}high")
+        values = halves[0][1]
+        halves = [(pair, [low, high], 4 * both.width), (low, values[:2], 2 * both.width)]
+        halves += [(high, values[2:], 2 * both.width)]
+    lines = []
+    for packed, parts, width in halves if loads else reversed(halves):
+        unpacked = f"{{{', '.join(parts)}}}"
+        lines.append(f"mov.b{width} {unpacked}, {packed};" if loads else f"mov.b{width} {packed}, {unpacked};")
+    return lines
+
+
 def _vector(number: int, index: int, item: Instruction) -> Both | None:
-    """An access to a vector of two."""
-    if not _accesses(item) or "v2" not in item.parts:
+    """An access to a vector of two, or of four whose elements make 128 bits."""
+    if not _accesses(item) or not {"v2", "v4"} & set(item.parts):
         return None
     values = next((operand.items for operand in item.operands if isinstance(operand, Vector)), ())
     width = int(item.parts[-1][1:])
-    words = [word for word in item.parts[:-1] if word != "v2"]
-    if len(values) != 2 or named_place(item).offset % (width // 4):
+    whole = len(values) * width
+    words = [word for word in item.parts[:-1] if word not in ("v2", "v4")]
+    if len(values) not in (2, FOUR) or whole > WIDEST or named_place(item).offset % (whole // 8):
         return None
-    return Both(number, ((index, item),), values, ".".join((*words, f"b{2 * width}")), _address(item), width)
+    return Both(number, ((index, item),), values, ".".join((*words, f"b{whole}")), _address(item), width)
 
 
 def _scalars(lowered: LoweredTest, number: int, items: Sequence[Instruction], index: int) -> Both | None:
