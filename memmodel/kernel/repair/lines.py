@@ -146,17 +146,35 @@ def _ends(side: FindingPlace, entry: PtxFunction, places: tuple[Where, ...]) -> 
     priced = [(text, WAIT) for text in texts]
     if commit and _texts(entry, (*head.split("."), "wait_group")) and not committed(side.instruction, entry):
         priced = [(commit, OTHER), *priced]
-    if commit and head != "cp.async":
+    own = _commit_of(side.instruction, entry)
+    if commit and head != "cp.async" and own is None:
         priced += [(f"{commit} {text}", WAIT + OTHER) for text in texts]
     for text, price in priced:
         yield from ((MissingLine(text, where, price),) for where in places)
+    if own is not None:
+        yield from ((MissingLine(text, Where.FIRST, WAIT, own, after=True),) for text in texts)
+    if head == "cp.async":
+        yield from ((MissingLine(text, Where.FIRST, WAIT),) for text in _signals(entry))
+
+
+def _signals(entry: PtxFunction) -> Iterator[str]:
+    """Arrivals of copies on the mbarrier objects on which the text arrives: they are not counted in advance."""
+    for instruction in entry.body or ():
+        if instruction.words[:2] == ("mbarrier", "arrive") and "shared::cluster" not in instruction.opcode:
+            yield f"cp.async.mbarrier.arrive.shared::cta.b64 {_operands(instruction)[-1]};"
 
 
 def committed(copy: PtxInstruction, entry: PtxFunction) -> bool:
     """True if the text puts an asynchronous instruction into a group before it waits for groups."""
+    return _commit_of(copy, entry) is not None
+
+
+def _commit_of(copy: PtxInstruction, entry: PtxFunction) -> PtxInstruction | None:
+    """The commit that puts an asynchronous instruction into a group; None if the text has a wait before one."""
     own = copy.words[0], "bulk" in copy.words
-    kinds = ({"commit_group", "wait_group"} & set(it.words) for it in _of_kind(own, (entry.body or ())[copy.number :]))
-    return next((kind for kind in kinds if kind), None) == {"commit_group"}
+    following = _of_kind(own, (entry.body or ())[copy.number :])
+    first = next((it for it in following if {"commit_group", "wait_group"} & set(it.words)), None)
+    return first if first is not None and "commit_group" in first.words else None
 
 
 def _of_kind(kind: tuple[str, bool], body: Iterable[PtxInstruction]) -> Iterator[PtxInstruction]:

@@ -13,7 +13,7 @@ from functools import partial
 from math import inf
 from time import monotonic
 
-from memmodel.answer import Budget
+from memmodel.answer import HANG, Budget
 from memmodel.base.resources import DEFAULT_MODEL
 from memmodel.cat.load import load_model
 from memmodel.cat.syntax import Model
@@ -29,7 +29,7 @@ from memmodel.kernel.order.verdict import FindingKey, KernelVerdict
 from memmodel.kernel.question import GivenLaunch, LaunchWords, kernel_text, question
 from memmodel.kernel.repair.edits import PtxEdits, cost, disjoint, inline, laid
 from memmodel.kernel.repair.wants import candidates
-from memmodel.kernel.repair.warps import diverged, reached
+from memmodel.kernel.repair.warps import diverged, executions, reached
 from memmodel.ptx.module.reader import parse_module
 from memmodel.ptx.module.syntax import PtxModule
 from memmodel.repair.edits import diff
@@ -178,7 +178,7 @@ class KernelMender:
                     repairs.repairs.append(repair)
                 if at.edits or len(repairs.repairs) >= self.most:
                     break
-            elif len(kernel.verdict.serious) < len(at.kernel.verdict.serious) and not repairs.repairs:
+            elif not repairs.repairs and is_nearer(kernel, at.kernel):
                 at = _State(new, kernel)
                 repairs.best = self._repair(at)
         return None if at is start else at
@@ -292,6 +292,16 @@ def fix_kernel(
     if repairs.signal is not None and not kept:
         raise repairs.signal
     return repairs
+
+
+def is_nearer(kernel: JudgedKernel, other: JudgedKernel) -> bool:
+    """True if a kernel has fewer findings, and not because its threads wait for ever before they come to the others."""
+    if len(kernel.verdict.serious) >= len(other.verdict.serious):
+        return False
+    if all(finding.rule != HANG for finding in kernel.verdict.serious):
+        return True
+    done = [executions(it.representative.run.run).total() for it in (kernel, other) if it.representative is not None]
+    return len(done) < 2 or done[0] >= done[1]
 
 
 def _equal_stores(verdict: KernelVerdict) -> set[int]:

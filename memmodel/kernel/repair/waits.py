@@ -3,16 +3,13 @@
 In: a judged kernel, a finding about two accesses. Out: `MissingLine`s. Settled here: the phases are those in which the
 first access, what commits it, or an arrival that its thread goes on to has an effect. A wait stands before the second
 access, in a CTA that has the object; an object is waited for before its inval. The parity is that of all these phases,
-or of the last one before an inval, or what another wait of the text has. A loop that waits for one parity in each round
-takes the other one in the next.
+or of the last one before an inval, or what another wait of the text has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from memmodel.answer import HANG
-from memmodel.isa.lowered import lowered
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.order.missing_order import UNFINISHED, MissingOrder
 from memmodel.kernel.order.verdict import KernelFinding
@@ -21,11 +18,7 @@ from memmodel.kernel.repair.object_names import names_of, unused
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.objects import PARITIES
 from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.operands import Imm, JumpTarget, Operand, Register
-from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR, WAIT
-
-PASSED_TWICE = (HANG, "undefined-unobserved-phase")
-"""The findings after which a thread may have waited twice for one phase."""
+from memmodel.repair.costs import SCOPE_COST, SEM_FACTOR, WAIT
 
 UNORDERED = (*UNFINISHED, MissingOrder.SYNCHRONIZATION.value)
 
@@ -77,47 +70,6 @@ def _alone(instruction: PtxInstruction, lines: str, body: tuple[PtxInstruction, 
     return f"@{other} bra {behind}; {lines} {behind}:"
 
 
-def flips(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterator[tuple[MissingLine, ...]]:
-    """The other parity in the next round of a loop that waits for one parity in each round."""
-    if finding.rule not in PASSED_TWICE and finding.reason != MissingOrder.PARITY.value:
-        return
-    branches = [(it, it.operands[0]) for it in body if it.words[0] == "bra"]
-    for test in body:
-        parity = test.operands[2] if len(test.operands) > 2 and "parity" in test.words else None
-        if not isinstance(parity, Register):
-            continue
-        done = lowered(test).writes
-        for branch, target in branches:
-            again = isinstance(target, JumpTarget) and target.at <= test.number < branch.number
-            polls = branch.guard is not None and branch.guard.slot in done
-            inside = body[target.at : branch.number] if again and not polls and isinstance(target, JumpTarget) else ()
-            if inside and not any(parity.slot in lowered(it).writes for it in inside):
-                name = test.span.text.rpartition("]")[2].strip(", ").split(",")[0].strip()
-                flip = f"xor.b32 {name}, {name}, 1;"
-                for wraps, guard in _wraps(inside):
-                    yield (MissingLine(f"{guard}{flip}", Where.SECOND, OTHER, wraps, after=True),)
-                yield (MissingLine(flip, Where.SECOND, OTHER, branch),)
-                break
-
-
-def _wraps(inside: Sequence[PtxInstruction]) -> Iterator[tuple[PtxInstruction, str]]:
-    """The instructions of a loop that begin a ring again with stage 0, each with the guard under which they do."""
-    for at, it in enumerate(inside):
-        guard = GUARD.match(it.span.text)
-        skips = inside[at - 1] if at else None
-        if it.words[0] == "mov" and _zero(it.operands[-1]):
-            skipped = skips is not None and skips.words[0] == "bra" and skips.guard is not None
-            if guard is not None or skipped:
-                yield it, guard[0] if guard else ""
-        if it.words[0] == "selp" and len(it.operands) == 4 and any(map(_zero, it.operands[1:3])):
-            predicate = it.span.text.rpartition(",")[2].strip()
-            yield it, f"@{'' if _zero(it.operands[1]) else '!'}{predicate} "
-
-
-def _zero(operand: Operand) -> bool:
-    return isinstance(operand, Imm) and operand.value == 0
-
-
 def _parities(body: tuple[PtxInstruction, ...]) -> Iterator[str]:
     """The registers by which waits of the text say their parity."""
     for instruction in body:
@@ -127,4 +79,4 @@ def _parities(body: tuple[PtxInstruction, ...]) -> Iterator[str]:
                 yield parity
 
 
-__all__ = ["flips", "waits"]
+__all__ = ["waits"]

@@ -25,9 +25,10 @@ from memmodel.kernel.repair.edits import PtxEdit, PtxEdits, cost, disjoint, orig
 from memmodel.kernel.repair.inits import inits
 from memmodel.kernel.repair.lines import MissingLine, Where, lines
 from memmodel.kernel.repair.moves import MovedInstruction, moves
-from memmodel.kernel.repair.waits import flips, waits
+from memmodel.kernel.repair.parities import flips, kept_parities
+from memmodel.kernel.repair.waits import waits
 from memmodel.kernel.repair.warps import partial
-from memmodel.kernel.repair.words import Reworded, reworded, waiting_more
+from memmodel.kernel.repair.words import Reworded, met_by_all, reworded, waiting_more
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import JumpTarget
 from memmodel.ptx.targets import version_of
@@ -85,7 +86,11 @@ def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, part
             [_put(line, _Spot(line.at, after=line.after), edits, partly) for line in group if line.at is not None],
             edits,
         )
-    for change in (*reworded(finding, kernel.entry), *waiting_more(finding, kernel.entry)):
+    for change in (
+        *reworded(finding, kernel.entry),
+        *met_by_all(kernel, finding),
+        *waiting_more(finding, kernel.entry),
+    ):
         yield from _together([_replaced(edit, edits) for edit in change], edits)
     for atomic in atomics(finding, kernel.entry):
         yield from _together(_as_atomic(atomic, edits), edits)
@@ -105,6 +110,9 @@ def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, part
         if run is not None and len(group) == 1 and group[0].where is Where.MEETING and group[0].at is None:
             for head in _heads(run, finding):
                 yield from _together(_in_front_of_loop(*head, group[0], edits), edits)
+    for test, *kept in kept_parities(finding, kernel.entry.body or ()):
+        new = [_put(line, _Spot(line.at, after=False), edits, partly) for line in kept if line.at is not None]
+        yield from _together([_replaced(test, edits), *new], edits)
     for move in moves(finding, kernel.entry):
         yield from _together(_moved(move, edits), edits)
     if finding.rule == HANG:

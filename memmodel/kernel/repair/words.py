@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import permutations
 
+from memmodel.answer import HANG
+from memmodel.base.points import BarrierId
 from memmodel.isa.lowered import lowered
+from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.order.missing_order import UNFINISHED, MissingOrder
 from memmodel.kernel.order.verdict import KernelFinding
 from memmodel.kernel.repair.lines import bytes_of
@@ -164,6 +167,26 @@ def _barrier_counts(met: list[PtxInstruction], body: tuple[PtxInstruction, ...])
             yield from _numbers(instruction, body, lambda old, count=count: (count,))  # type: ignore[misc]
 
 
+def met_by_all(kernel: JudgedKernel, finding: KernelFinding) -> Iterator[tuple[Reworded, ...]]:
+    """All instructions at a barrier at which threads wait for ever with the number of those that come to it."""
+    body, judged = kernel.entry.body or (), kernel.representative
+    if finding.rule != HANG or judged is None:
+        return
+    run, at = judged.run.run, {side.instruction.number for side in finding.sides}
+    coming: dict[BarrierId, tuple[set[int], set[int]]] = {}
+    for thread in run.threads:
+        for event in thread.events:
+            if event.barrier is not None:
+                numbers, threads = coming.setdefault(event.barrier, (set(), set()))
+                numbers.add(event.at)
+                threads.add(thread.number)
+    for numbers, threads in coming.values():
+        counted = [body[number] for number in sorted(numbers) if len(body[number].operands) > 1]
+        if len(counted) > 1 and not numbers.isdisjoint(at):
+            changes = [_numbers(instruction, body, lambda old, count=len(threads): (count,)) for instruction in counted]  # type: ignore[misc]
+            yield tuple(change for each in changes for (change,) in each)
+
+
 def _counts(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterator[tuple[Reworded, ...]]:
     """Other numbers of arrivals and bytes for a finding about a hang, by what the message says is missing."""
     counts = {int(number) for number in re.findall(r"\b\d+\b(?! bytes)", finding.message)}
@@ -229,4 +252,4 @@ def _opcode(instruction: PtxInstruction, words: tuple[str, ...], cost: float) ->
     )
 
 
-__all__ = ["Reworded", "reworded", "waiting_more"]
+__all__ = ["Reworded", "met_by_all", "reworded", "waiting_more"]

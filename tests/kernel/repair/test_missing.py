@@ -11,7 +11,7 @@ from memmodel import fix_kernel
 from memmodel.kernel.order.verdict import KernelFinding
 from memmodel.kernel.question.requests import LaunchWords
 from memmodel.kernel.repair.lines import TENSOR_MAP, _barriers
-from memmodel.kernel.repair.waits import flips
+from memmodel.kernel.repair.parities import flips
 
 LOADED = """
 @%p0 mbarrier.init.shared::cta.b64 [%r4], 1;

@@ -2,12 +2,16 @@
 
 from pathlib import Path
 
-from helpers.kernel.samples import kernel_text, launch
+from helpers.kernel.samples import entry, kernel_text, launch, module
 from helpers.patience import PATIENCE
 
 from memmodel import fix_kernel
+from memmodel.cat.load import load_model
+from memmodel.kernel.check.case import CheckOptions, KernelCase
+from memmodel.kernel.check.conductor import judge_case
+from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.question.requests import LaunchWords
-from memmodel.kernel.repair.search import KernelRepairs
+from memmodel.kernel.repair.search import KernelRepairs, is_nearer
 
 HANDED_BACK = """
 setp.ge.u32 %p2, %r0, 32;
@@ -196,3 +200,76 @@ def test_a_barrier_stands_in_front_of_a_loop_that_a_branch_leads_to(tmp_path: Pa
     first, second = repair.edits
     assert first.text.startswith("@!%p0 bra W_") and second.what == "bar.sync 0 before the loop at W"
     assert f"+{first.text.rpartition(' ')[2]}: bar.sync 0;\n W:" in repair.diff
+
+
+COUNTED_TOO_MANY = """
+setp.ge.u32 %p2, %r0, 32;
+@%p2 bra READER;
+st.shared.u32 [%r3], %r0;
+bar.arrive 1, 96;
+bra DONE;
+READER:
+bar.sync 1, 96;
+ld.shared.u32 %r6, [%r2];
+DONE:
+"""
+
+NUMBERED = ROUNDS.replace("mov.u32 %r10, 0;\n", "").replace("%r10", "0")
+
+HANDED_OVER = """
+@!%p0 bra READY;
+mbarrier.init.shared::cta.b64 [%r4], 64;
+READY:
+bar.sync 0;
+cp.async.ca.shared.global [%r3], [%d0], 4;
+mbarrier.arrive.shared::cta.b64 _, [%r4];
+W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;
+@!%p2 bra W;
+xor.b32 %r5, %r3, 128;
+ld.shared.u32 %r6, [%r5];
+"""
+
+COMMITTED = """
+@!%p0 bra READY;
+cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r2], 256;
+cp.async.bulk.commit_group;
+READY:
+bar.sync 0;
+st.shared.u32 [%r3], %r0;
+"""
+
+
+def test_all_counts_at_a_barrier_become_the_threads_that_come(tmp_path: Path) -> None:
+    (repair,) = repairs_of(tmp_path, COUNTED_TOO_MANY, most=1).repairs
+    assert [edit.what for edit in repair.edits] == ["96 becomes 64", "96 becomes 64"]
+
+
+def test_a_loop_that_names_one_parity_gets_a_register_for_it(tmp_path: Path) -> None:
+    (repair,) = repairs_of(tmp_path, NUMBERED, most=1).repairs
+    begins, test, turned = (edit.what for edit in repair.edits)
+    assert begins.startswith(".reg .b32 %parity0; mov.b32 %parity0, 0 before")
+    assert (test, turned) == ("parity 0 becomes %parity0", "xor.b32 %parity0, %parity0, 1 before bra")
+
+
+def test_what_threads_do_not_come_to_is_not_mended(tmp_path: Path) -> None:
+    """With 65 arrivals all threads wait in the first round, and the barrier behind it is not met."""
+    further = ROUNDS.replace("add.u32 %r9, %r9, 1;", "bar.sync 0;\nadd.u32 %r9, %r9, 1;")
+    late, early = (_judged(text) for text in (further, further.replace("[%r4], 64", "[%r4], 65")))
+    assert 0 < len(early.verdict.serious) < len(late.verdict.serious)
+    assert not is_nearer(early, late)
+
+
+def _judged(body: str) -> JudgedKernel:
+    read = module(body)
+    return judge_case(KernelCase(read, entry(read), launch(), load_model("ptx-9.4"), CheckOptions()))
+
+
+def test_an_object_that_is_waited_for_is_told_of_a_copy(tmp_path: Path) -> None:
+    whats = [[edit.what for edit in repair.edits] for repair in repairs_of(tmp_path, HANDED_OVER).repairs]
+    assert ["cp.async.mbarrier.arrive.shared::cta.b64 [%r4] after cp.async.ca.shared.global"] in whats
+
+
+def test_a_copy_that_is_in_a_group_is_waited_for_behind_its_commit(tmp_path: Path) -> None:
+    whats = [[edit.what for edit in repair.edits] for repair in repairs_of(tmp_path, COMMITTED).repairs]
+    assert ["cp.async.bulk.wait_group.read 0 after cp.async.bulk.commit_group"] in whats
+    assert not any("commit_group;" in what for edits in whats for what in edits)
