@@ -142,3 +142,21 @@ thread P @ cta 0 { st.shared.u32 [s], 1; bar.arrive 1, 64; bar.sync 1, 64; st.sh
 thread C @ cta 0 { bar.sync 1, 64; ld.shared.u32 %r, [s]; bar.arrive 1, 64; }
 ~exists hang
 """
+
+NOT_WAITED_FOR = """PTX sum
+.global .u32 p0;
+.global .u32 p1;
+.global .u32 all = multimem(p0, p1);
+.global .u32 f;
+thread A @ cta 0, gpu 0 {
+    st.relaxed.sys.global.u32 [p0], 1;
+    fence.proxy.alias;
+    multimem.ld_reduce.relaxed.sys.global.add.u32 %r, [all];
+}
+thread B @ cta 0, gpu 1 {
+    st.relaxed.sys.global.u32 [p1], 2;
+    fence.proxy.alias;
+    st.release.sys.global.u32 [f], 1;
+}
+~exists (A:r != 3)
+"""

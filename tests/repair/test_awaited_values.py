@@ -6,6 +6,7 @@ import pytest
 from helpers.mistakes import (
     LOCKS_IN_TWO_ORDERS,
     NEVER_STORED,
+    NOT_WAITED_FOR,
     ONE_BARRIER_FOR_TWO,
     PAD_USED_TWICE,
     STARTS_SET,
@@ -124,3 +125,8 @@ def test_a_number_that_the_place_has_stays() -> None:
 def test_one_of_two_hand_overs_gets_a_barrier_of_its_own() -> None:
     moved = [edit.what for edit in at_another_barrier(api.lowered(Source("t", ONE_BARRIER_FOR_TWO)))]
     assert moved == ["P and C: barrier 1 -> 2", "C and P: barrier 1 -> 2"]
+
+
+def test_a_flag_that_is_raised_is_waited_for() -> None:
+    (new, *_) = repaired(NOT_WAITED_FOR)
+    assert "ld.acquire.sys.global.u32 %done, [f];" in new and ".u32 done" not in new

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helpers.mistakes import LOCKS_IN_TWO_ORDERS, NEVER_STORED, STARTS_SET, UNEXPECTED_MULTICAST
+from helpers.mistakes import LOCKS_IN_TWO_ORDERS, NEVER_STORED, NOT_WAITED_FOR, STARTS_SET, UNEXPECTED_MULTICAST
 
 from memmodel import api
 from memmodel.cat import load_model
@@ -161,3 +161,55 @@ def test_who_has_not_waited_for_the_phase_before_has_the_wrong_parity() -> None:
     """C would arrive once more behind its wait for P; P was to wait for the first time that it does."""
     hang = api.explain(PASSED_AT_ONCE).stuck
     assert hang is not None and [it.reason for it in hang.waiting] == [Reason.PARITY, Reason.OTHER_THREAD_WAITS]
+
+
+RELEASED_EARLY = """PTX early
+.global .align 16 .u32 g[8];
+.shared .align 16 .u32 s[4];
+.shared .align 8 .b64 full = mbarrier(1);
+.shared .align 8 .b64 empty = mbarrier(1);
+thread P @ cta 0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 16;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [full];
+E:  mbarrier.try_wait.parity.shared::cta.b64 %p, [empty], 0;
+    @!%p bra E;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 16;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g+16], 16, [full];
+}
+thread C @ cta 0 {
+F:  mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 0;
+    @!%p bra F;
+    mbarrier.arrive.shared::cta.b64 _, [empty];
+    ld.shared.u32 %r, [s];
+    fence.proxy.async.shared::cta;
+}
+~exists race
+"""
+RED_THEN_LOAD = """PTX red
+.global .u32 n;
+.global .u32 x;
+thread A @ cta 0 { st.global.u32 [x], 1; red.release.gpu.global.add.u32 [n], 1; }
+thread B @ cta 1 {
+    red.relaxed.gpu.global.add.u32 [n], 2;
+    ld.relaxed.gpu.global.u32 %t, [n];
+    setp.ne.u32 %p, %t, 3;
+    @%p bra OUT;
+    ld.global.u32 %r, [x];
+OUT:
+}
+~exists (B:t == 3 /\\ B:r == 0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (RELEASED_EARLY, "mbarrier.arrive.shared::cta.b64 empty (C, line 17) stands before"),
+        (RED_THEN_LOAD, "R.relaxed.gpu n = 3 (B, line 7) is relaxed where an acquire is needed"),
+        (NOT_WAITED_FOR, "nothing orders e: W.relaxed.sys p1 = 2 (B, line 12) before d"),
+    ],
+)
+def test_what_stands_in_the_wrong_place_or_is_too_weak_is_named(text: str, said: str) -> None:
+    """The arrive orders the two copies as well, and still does where it stands later."""
+    story, *_ = api.explain(text).stories
+    assert said in story.obstacles[0].text and len(story.obstacles) == 1

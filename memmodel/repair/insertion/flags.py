@@ -16,6 +16,7 @@ from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction
 from memmodel.program.lowered import LoweredTest
 from memmodel.ptx.operands import Mem, Sym
+from memmodel.ptx.vocabulary import Space
 from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR, WAIT
 from memmodel.repair.edits import Edit
 from memmodel.repair.insertion.gaps import gaps
@@ -23,6 +24,7 @@ from memmodel.repair.insertion.lines import fresh, widths
 from memmodel.repair.insertion.meetings import barrier_of_two, instruction_of, pairs_of_accesses
 from memmodel.repair.judge import TextCounterexample
 from memmodel.why.flow import Flow
+from memmodel.why.polls import stored
 from memmodel.why.story import execution_of
 
 MOST_FLAGS = 6
@@ -47,7 +49,7 @@ def flags(lowered: LoweredTest, known: Iterable[TextCounterexample]) -> list[Edi
             for first, second in (pair, pair[::-1]):
                 edit = None if (first.thread, second.thread) in heard else _flag(lowered, first, second)
                 if edit is not None:
-                    edits.setdefault((edit.start, edit.more[0].start), edit)
+                    edits.setdefault((edit.start, edit.more[0].start if edit.more else 0), edit)
     return list(edits.values())[:MOST_FLAGS]
 
 
@@ -70,7 +72,8 @@ def _flag(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Edit |
         return None
     scope = widths([test.threads[tells[0]].place, test.threads[waits[0]].place])[-1]
     text = test.source.text
-    name, value, label = fresh(text, "done"), fresh(text, "%done"), fresh(text, f"DONE{waits[1]}")
+    known = _released(lowered, tells, waits[0])
+    name, value, label = known or fresh(text, "done"), fresh(text, "%done"), fresh(text, f"DONE{waits[1]}")
     predicate = fresh(text, "%undone")
     sets = f"st.release.{scope}.global.u32 [{name}], 1;"
     loop = f"ld.acquire.{scope}.global.u32 {value}, [{name}];\nsetp.eq.u32 {predicate}, {value}, 0;"
@@ -79,11 +82,35 @@ def _flag(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Edit |
     awaited = front[-1].insertion(
         f"{label}:\n{loop}\n@{predicate} bra {label};", f"wait for [{name}] with .acquire.{scope}", 0.0, WAITS
     )
+    if known:
+        return replace(awaited, cost=WAIT + SCOPE_COST[scope] * SEM_FACTOR["acquire"])
     at = text.rfind("\n", 0, test.variables[0].span.start) + 1
     line = f".global .u32 {name} = 0;"
     declared = Edit(at, at, f"{line}\n", line, 0.0, (-1, name, "flag"))
     what = f"{line} {told.what}; {awaited.what}"
     return replace(told, what=what, cost=price, more=(awaited, declared))
+
+
+def _released(lowered: LoweredTest, tells: tuple[int, int], waits: int) -> str:
+    """A flag of global memory that a thread raises behind its access, and at which the other thread does not look;
+    empty without one."""
+    thread, index = lowered.test.threads[tells[0]], tells[1]
+    looked_at = {name for item in instructions(lowered.test.threads[waits]) for name in _named(item)}
+    flags = {
+        it.name for it in lowered.test.variables if it.space is Space.GLOBAL and it.length == 1 and not any(it.init)
+    }
+    for item in list(instructions(thread))[index + 1 :]:
+        number = stored(item)
+        names = (_named(item) & flags) - looked_at
+        if (
+            "release" in item.parts
+            and item.parts[-1] in ("u32", "b32")
+            and names
+            and number is not None
+            and number.value
+        ):
+            return min(names)
+    return ""
 
 
 def _both_update(lowered: LoweredTest, first: tuple[int, int], second: tuple[int, int]) -> bool:

@@ -16,6 +16,10 @@ _FEW = 40
 """With no more events than this, a fence.sc is tried before writes as well."""
 
 
+IN_PLACE_OF_RED = 1.5
+"""The price of an atomic operation in place of a reduction: more than that of other semantics."""
+
+
 def of_labels(asked: Situation) -> Iterator[Change]:
     """Semantics and scopes of what meets in links and of the fences around; restricted fences that are not."""
     for link in asked.links:
@@ -45,13 +49,24 @@ def _ends(asked: Situation, link: Between) -> Iterator[Change]:
         if isinstance(label, Access) and label.rmw and label.family is Family.RED and label.side is Side.READ:
             halves = [n for n in range(asked.count) if asked.are_halves(event, n)]
             fields = tuple((n, "family", Family.ATOM) for n in halves)
-            yield Change(Reason.REDUCTION, Alteration(((event, "sem", wanted), *fields)), event, other, "reduction")
+            change = Alteration(((event, "sem", wanted), *fields))
+            yield Change(Reason.REDUCTION, change, event, other, "reduction", cost=IN_PLACE_OF_RED)
+            yield from _later_reads(asked, halves, other)
         sem = getattr(label, "sem", None)
         cluster = isinstance(label, Barrier) and label.domain is Domain.CLUSTER
         if (isinstance(label, Access | Mbarrier) or cluster) and sem is not wanted and sem is not None:
             weak = {"scope": scope} if sem is Sem.WEAK else {}
             yield asked.field(Reason.RELAXED, event, other, sem.value, sem=wanted, **weak)
         yield from _wider(asked, event, other, scope)
+
+
+def _later_reads(asked: Situation, halves: list[int], other: int) -> Iterator[Change]:
+    """The relaxed reads of a thread that return what its reduction has left: they may be acquires."""
+    reads_from = asked.execution.relation("rf")
+    for read in (n for half in halves for n in bits(reads_from[half])):
+        label = asked.events[read].label
+        if isinstance(label, Access) and label.sem is Sem.RELAXED and not label.rmw:
+            yield asked.field(Reason.RELAXED, read, other, label.sem.value, sem=Sem.ACQUIRE)
 
 
 def _wider(asked: Situation, event: int, other: int, scope: Scope) -> Iterator[Change]:

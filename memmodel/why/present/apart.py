@@ -82,13 +82,14 @@ def _by_another_name(execution: Execution, releases: list[tuple[int, str, Thing]
 
 def in_two_sizes(execution: Execution, first: int, second: int) -> Apart | None:
     """Two strong scalar accesses themselves, where they are of two sizes: in one size they would not race."""
-    labels, found = [execution.events[n].label for n in (first, second)], []
-    for number, label in zip((first, second), labels, strict=True):
-        if not isinstance(label, Access) or label.sem is Sem.WEAK or label.asynchronous:
+    things: list[Thing] = []
+    for number in (first, second):
+        event, label = execution.events[number], execution.events[number].label
+        record, cell = execution.frame.record_of(event), event.point.cell
+        if not isinstance(label, Access) or label.sem is Sem.WEAK or label.asynchronous or cell is None:
             return None
-        record = execution.frame.record_of(execution.events[number])
-        found.append(record.footprint.extents if isinstance(record, AccessRecord) else ())
-    things = [tuple((it.instance, it.first, it.end) for it in extents) for extents in found]
+        extents = record.footprint.extents if isinstance(record, AccessRecord) else ()
+        things.append(tuple((it.instance, it.first, it.end) for it in extents if it.instance == cell.instance))
     return Apart(first, second, "location", True) if things[0] != things[1] and _overlap("location", *things) else None
 
 
@@ -328,7 +329,18 @@ class _WrongPlaces:
                 or (self._precedes(access, number) and self._precedes(number, event))
             )
         ]
-        return not between and not self._orders_others(event)
+        return not between and (self._only_tells(event, access) or not self._orders_others(event))
+
+    def _only_tells(self, event: int, access: int) -> bool:
+        """True of an event on which no wait of its thread before an access depends: what it tells others may be told
+        behind that, and covers what it did before."""
+        if any(link.second == event for link in self.links) or not self._precedes(event, access):
+            return False
+        waits = (link.second for link in self.links if self._precedes(event, link.second))
+        told = [link.second for link in self.links if self.flow.in_po(link.first) == event]
+        return not any(
+            self._precedes(wait, access) and any(self.flow.leads(n, wait) for n in told) for wait in waits
+        ) and not isinstance(self.execution.events[event].label, Barrier)
 
     def _orders_others(self, event: int) -> bool:
         """True if what stands at an event orders other accesses: of a barrier that the thread arrives at and waits for
