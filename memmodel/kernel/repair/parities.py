@@ -1,8 +1,8 @@
-"""The parity for which a loop waits in its next round.
+"""The parity for which a loop waits in its first round, and in the next ones.
 
 In: a finding, the instructions of the entry. Out: changes. A loop that waits for one parity in each round, and so
 passes twice on one phase, takes the other one in the next: the register that says it is turned, or there is one in
-place of a number that is written out.
+place of a number that is written out. A loop whose first wait never ends begins with the other one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def flips(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterator[
             continue
         loop = _loop_around(test, body)
         if loop is not None and not any(parity.slot in lowered(it).writes for it in loop.inside):
-            name = test.span.text.rpartition("]")[2].strip(", ").split(",")[0].strip()
+            name = _parity_of(test)
             flip = f"xor.b32 {name}, {name}, 1;"
             for wraps, guard in _wraps(loop.inside):
                 yield (MissingLine(f"{guard}{flip}", Where.SECOND, OTHER, wraps, after=True),)
@@ -70,6 +70,22 @@ def kept_parities(
             MissingLine(begins, Where.FIRST, OTHER, body[0]),
             MissingLine(f"xor.b32 {name}, {name}, 1;", Where.SECOND, OTHER, loop.branch),
         )
+
+
+def begun_otherwise(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterator[tuple[MissingLine, ...]]:
+    """The other parity in the first round of a loop whose wait for it never ends: in front of the loop."""
+    test = finding.sides[0].instruction
+    parity = test.operands[2] if len(test.operands) > 2 and "parity" in test.words else None
+    loop = _loop_around(test, body) if isinstance(parity, Register) else None
+    ahead = body[loop.inside[0].number - 1] if loop is not None and loop.inside and loop.inside[0].number else None
+    if finding.rule == HANG and ahead is not None and (ahead.words[0] != "bra" or ahead.guard is not None):
+        name = _parity_of(test)
+        yield (MissingLine(f"xor.b32 {name}, {name}, 1;", Where.FIRST, OTHER, ahead, after=True),)
+
+
+def _parity_of(test: PtxInstruction) -> str:
+    """The parity of a test, as it is written."""
+    return test.span.text.rpartition("]")[2].strip(", ").split(",")[0].strip()
 
 
 def _may_pass_twice(finding: KernelFinding) -> bool:
@@ -105,4 +121,4 @@ def _zero(operand: Operand) -> bool:
     return isinstance(operand, Imm) and operand.value == 0
 
 
-__all__ = ["flips", "kept_parities"]
+__all__ = ["begun_otherwise", "flips", "kept_parities"]

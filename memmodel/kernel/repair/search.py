@@ -27,6 +27,7 @@ from memmodel.kernel.launch import Launch
 from memmodel.kernel.order.readings import possible_readings
 from memmodel.kernel.order.verdict import FindingKey, KernelVerdict
 from memmodel.kernel.question import GivenLaunch, LaunchWords, kernel_text, question
+from memmodel.kernel.repair.atomics import atomics
 from memmodel.kernel.repair.edits import PtxEdits, cost, disjoint, inline, laid
 from memmodel.kernel.repair.wants import candidates
 from memmodel.kernel.repair.warps import diverged, executions, reached
@@ -40,6 +41,9 @@ WIDTH = 60
 
 FEW = 12
 """At most this many single changes are tried in place of a repair that has several."""
+
+FEW_BEHIND = 4
+"""At most this many kernels are mended further that no longer hang, and have the findings that the hang hid."""
 
 IN_VAIN = 8
 """After a repair was found, stop after this many further changes in a row that fail."""
@@ -108,6 +112,11 @@ class KernelMender:
         self.options, self.budget, self.most, self.progress = options, budget, most, progress
         self._on_verdict, self._until, self._ignoring = on_verdict, monotonic() + seconds, ignoring
         self._seen: set[PtxEdits] = {()}
+        self._behind: list[_State] = []
+        """Kernels whose threads wait no longer for ever, with the findings that show behind that."""
+        self._looked_behind = 0
+        self._updates: set[int] = set()
+        """The lines of stores that lose an update."""
 
     def repairs(self) -> KernelRepairs:
         """The verdict on the kernel, and its repairs, the cheapest first."""
@@ -140,9 +149,14 @@ class KernelMender:
             self._on_verdict(verdict)
 
     def _search(self, kernel: JudgedKernel, repairs: KernelRepairs) -> None:
+        lost = (atomic for finding in kernel.verdict.serious for atomic in atomics(finding, kernel.entry))
+        self._updates = {atomic.store.line for atomic in lost}
         at: _State | None = _State((), kernel)
         while at is not None and repairs.complete and not repairs.repairs:
             at = self._better(at, kernel, repairs)
+            if at is None and self._behind and self._looked_behind < FEW_BEHIND:
+                self._looked_behind += 1
+                at = self._behind.pop(0)
         several = all(len(repair.edits) > 1 for repair in repairs.repairs)
         if repairs.best is not None and several and repairs.complete:
             self._alone(kernel, repairs)
@@ -178,9 +192,12 @@ class KernelMender:
                     repairs.repairs.append(repair)
                 if at.edits or len(repairs.repairs) >= self.most:
                     break
+            elif _new(kernel.verdict, at.kernel.verdict):
+                self._behind.append(_State(new, kernel))
             elif not repairs.repairs and is_nearer(kernel, at.kernel):
                 at = _State(new, kernel)
-                repairs.best = self._repair(at)
+                if len(kernel.verdict.serious) < len(whole.verdict.serious):
+                    repairs.best = self._repair(at)
         return None if at is start else at
 
     def _alone(self, whole: JudgedKernel, repairs: KernelRepairs) -> None:
@@ -208,7 +225,9 @@ class KernelMender:
         return KernelRepair(state.edits, shown, verdict)
 
     def _judged(self, edits: PtxEdits, parent: JudgedKernel) -> JudgedKernel | None:
-        """The kernel with the edits; None if it is not valid, or if it has a new finding or a new open condition."""
+        """The kernel with the edits; None if it is not valid, or if it has a new finding or a new open condition. What
+        shows behind a hang that is gone is a new finding for which there is a kernel.
+        """
         old = parent.verdict
         known, mended = old.known_keys, frozenset(finding.key for finding in old.serious)
         try:
@@ -219,9 +238,10 @@ class KernelMender:
         except InputError:
             return None
         verdict = kernel.verdict
-        if any(finding.key not in known for finding in verdict.serious) or verdict.spent:
+        if verdict.spent or (_new(verdict, old) and not _is_past_hang(kernel, parent)):
             return None
-        if (_equal_stores(verdict) - _equal_stores(old)) & reached(parent):
+        new = (_equal_stores(verdict) - _equal_stores(old)) & reached(parent)
+        if new or _equal_stores(verdict) & self._updates:
             return None  # an update that is still lost, if by a store of the same
         opened = any(reason not in old.open for reason in verdict.open)
         return None if opened or diverged(kernel, edits) else kernel
@@ -296,12 +316,28 @@ def fix_kernel(
 
 def is_nearer(kernel: JudgedKernel, other: JudgedKernel) -> bool:
     """True if a kernel has fewer findings, and not because its threads wait for ever before they come to the others."""
-    if len(kernel.verdict.serious) >= len(other.verdict.serious):
-        return False
-    if all(finding.rule != HANG for finding in kernel.verdict.serious):
-        return True
+    fewer = len(kernel.verdict.serious) < len(other.verdict.serious)
+    return fewer and (not _hangs(kernel) or _comes_as_far(kernel, other))
+
+
+def _is_past_hang(kernel: JudgedKernel, other: JudgedKernel) -> bool:
+    """True if threads come as far as in another kernel, and no longer wait for ever."""
+    return _hangs(other) and not _hangs(kernel) and _comes_as_far(kernel, other)
+
+
+def _hangs(kernel: JudgedKernel) -> bool:
+    return any(finding.rule == HANG for finding in kernel.verdict.serious)
+
+
+def _comes_as_far(kernel: JudgedKernel, other: JudgedKernel) -> bool:
+    """True if threads execute as much as in another kernel, as far as that is known."""
     done = [executions(it.representative.run.run).total() for it in (kernel, other) if it.representative is not None]
     return len(done) < 2 or done[0] >= done[1]
+
+
+def _new(verdict: KernelVerdict, other: KernelVerdict) -> bool:
+    """True if a verdict has findings that another one has not."""
+    return any(finding.key not in other.known_keys for finding in verdict.serious)
 
 
 def _equal_stores(verdict: KernelVerdict) -> set[int]:

@@ -25,7 +25,7 @@ from memmodel.kernel.repair.edits import PtxEdit, PtxEdits, cost, disjoint, orig
 from memmodel.kernel.repair.inits import inits
 from memmodel.kernel.repair.lines import MissingLine, Where, lines
 from memmodel.kernel.repair.moves import MovedInstruction, moves
-from memmodel.kernel.repair.parities import flips, kept_parities
+from memmodel.kernel.repair.parities import begun_otherwise, flips, kept_parities
 from memmodel.kernel.repair.waits import waits
 from memmodel.kernel.repair.warps import partial
 from memmodel.kernel.repair.words import Reworded, met_by_all, reworded, waiting_more
@@ -99,7 +99,8 @@ def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, part
     places = _places(run, finding) if run is not None and len(finding.sides) > 1 else alone
     missing = lines(finding, kernel.entry, prod(kernel.launch.cluster))
     more = arrivals(kernel, finding) if finding.rule == HANG else ()
-    turned = flips(finding, kernel.entry.body or ())
+    body = kernel.entry.body or ()
+    turned = (*flips(finding, body), *begun_otherwise(finding, body))
     for group in (*waits(kernel, finding), *missing, *turned, *more):
         spots = [
             (_Spot(line.at, after=line.after),) if line.at is not None else places.get(line.where, ()) for line in group
@@ -110,7 +111,7 @@ def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, part
         if run is not None and len(group) == 1 and group[0].where is Where.MEETING and group[0].at is None:
             for head in _heads(run, finding):
                 yield from _together(_in_front_of_loop(*head, group[0], edits), edits)
-    for test, *kept in kept_parities(finding, kernel.entry.body or ()):
+    for test, *kept in kept_parities(finding, body):
         new = [_put(line, _Spot(line.at, after=False), edits, partly) for line in kept if line.at is not None]
         yield from _together([_replaced(test, edits), *new], edits)
     for move in moves(finding, kernel.entry):

@@ -15,7 +15,7 @@ from memmodel.base.points import BarrierId
 from memmodel.isa.lowered import lowered
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.order.missing_order import UNFINISHED, MissingOrder
-from memmodel.kernel.order.verdict import KernelFinding
+from memmodel.kernel.order.verdict import FindingPlace, KernelFinding
 from memmodel.kernel.repair.lines import bytes_of
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import Imm, Operand, Register
@@ -45,6 +45,7 @@ def reworded(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[Rewor
     reason = finding.reason
     if reason in (MissingOrder.RELAXED.value, MissingOrder.GONE.value):
         yield from _stronger([side.instruction for side in finding.way])
+        yield from _stronger_and_wider(list(finding.way))
     if reason in (MissingOrder.SCOPES.value, MissingOrder.RELAXED.value):
         yield from _wider([*named, *finding.mentioned])
     if reason in (MissingOrder.PROXY.value, MissingOrder.PROXY_PLACE.value):
@@ -92,7 +93,36 @@ def _stronger(way: list[PtxInstruction]) -> Iterator[tuple[Reworded, ...]]:
         yield release, acquire
 
 
+def _stronger_and_wider(way: list[FindingPlace]) -> Iterator[tuple[Reworded, ...]]:
+    """Release on the first step of a way to another CTA and acquire on the last one, both with a scope that has both
+    threads."""
+    if not way or way[0].cta == way[-1].cta:
+        return
+    ends = (way[0].instruction, True), (way[-1].instruction, False)
+    for scope in SCOPES[1:]:
+        changes = []
+        for instruction, releases in ends:
+            words = _sem_words(instruction, releases=releases) or instruction.words
+            words = _scope_words(instruction, words, scope) or words
+            if words != instruction.words:
+                sem = "release" if releases else "acquire"
+                changes.append(_opcode(instruction, words, OTHER + SCOPE_COST[scope] * SEM_FACTOR[sem]))
+        if len(changes) > 1:
+            yield tuple(changes)
+
+
 def _with_sem(instruction: PtxInstruction, *, releases: bool) -> Reworded | None:
+    words = _sem_words(instruction, releases=releases)
+    if words is None:
+        return None
+    strong = instruction.words[0] in ("atom", "red", "ld", "st")
+    scope = next((word for word in words if word in SCOPES), "gpu" if strong else "cta")
+    sem = next(word for word in words if word in SEM_FACTOR and word not in instruction.words)
+    return _opcode(instruction, words, OTHER + SCOPE_COST[scope] * SEM_FACTOR[sem])
+
+
+def _sem_words(instruction: PtxInstruction, *, releases: bool) -> tuple[str, ...] | None:
+    """The words of an instruction that releases, or acquires; None if it cannot, or does."""
     words = instruction.words
     if words[0] in ("atom", "red") and "async" not in words[1:2]:
         sem = "release" if words[0] == "red" else "acq_rel"
@@ -106,18 +136,13 @@ def _with_sem(instruction: PtxInstruction, *, releases: bool) -> Reworded | None
         return None
     if sem in words:
         return None
-    scope = next(
-        (word for word in words if word in SCOPES), "gpu" if words[0] in ("atom", "red", "ld", "st") else "cta"
-    )
-    cost = OTHER + SCOPE_COST[scope] * SEM_FACTOR[sem]
     if "relaxed" in words:
-        return _opcode(instruction, tuple(sem if word == "relaxed" else word for word in words), cost)
+        return tuple(sem if word == "relaxed" else word for word in words)
     if words[0] in ("atom", "red"):
         scoped = () if any(word in SCOPES for word in words) else ("gpu",)
-        return _opcode(instruction, (words[0], sem, *scoped, *words[1:]), cost)
+        return (words[0], sem, *scoped, *words[1:])
     if words[0] in ("ld", "st"):
-        kept = tuple(word for word in words[1:] if word not in ("volatile", "weak"))
-        return _opcode(instruction, (words[0], sem, "gpu", *kept), cost)
+        return (words[0], sem, "gpu", *(word for word in words[1:] if word not in ("volatile", "weak")))
     return None
 
 
@@ -133,30 +158,30 @@ def _wider(named: list[PtxInstruction]) -> Iterator[tuple[Reworded, ...]]:
     for scope in SCOPES[1:]:
         changes = []
         for instruction in dict.fromkeys(it for it in named if it.words[:2] != ("barrier", "cluster")):
-            old = next((word for word in instruction.words if word in SCOPES), None)
             cost = OTHER + SCOPE_COST[scope]
             if instruction.words[0] == "membar":
                 levels = dict(zip(("cta", "gpu", "sys"), LEVELS, strict=True))
                 level, wider = instruction.words[1], levels.get(scope)
                 if wider is not None and level in LEVELS and LEVELS.index(level) < LEVELS.index(wider):
                     changes.append(_opcode(instruction, ("membar", wider), cost - SCOPE_COST[level]))
-            elif old is not None and SCOPES.index(old) < SCOPES.index(scope):
-                changes.append(
-                    _opcode(instruction, tuple(scope if word == old else word for word in instruction.words), cost)
-                )
-            elif (
-                old is None
-                and instruction.words[0] == "mbarrier"
-                and instruction.kind in (*TESTS, "arrive", "arrive_drop")
-            ):
-                sem = "acquire" if instruction.kind in TESTS else "release"
-                at = 3 if instruction.words[2:3] in (("expect_tx",), ("noComplete",), ("parity",)) else 2
-                changes.append(
-                    _opcode(instruction, (*instruction.words[:at], sem, scope, *instruction.words[at:]), cost)
-                )
+            elif (words := _scope_words(instruction, instruction.words, scope)) is not None:
+                changes.append(_opcode(instruction, words, cost))
         yield from ((change,) for change in changes)
         if len(changes) > 1:
             yield tuple(changes)
+
+
+def _scope_words(instruction: PtxInstruction, words: tuple[str, ...], scope: str) -> tuple[str, ...] | None:
+    """These words of an instruction with a wider scope; None if it has none, or one that is as wide."""
+    old = next((word for word in words if word in SCOPES), None)
+    if old is not None:
+        wider = SCOPES.index(old) < SCOPES.index(scope)
+        return tuple(scope if word == old else word for word in words) if wider else None
+    if words[0] != "mbarrier" or instruction.kind not in (*TESTS, "arrive", "arrive_drop"):
+        return None
+    sem = "acquire" if instruction.kind in TESTS else "release"
+    at = 3 if words[2:3] in (("expect_tx",), ("noComplete",), ("parity",)) else 2
+    return (*words[:at], sem, scope, *words[at:])
 
 
 def _barrier_counts(met: list[PtxInstruction], body: tuple[PtxInstruction, ...]) -> Iterator[tuple[Reworded, ...]]:

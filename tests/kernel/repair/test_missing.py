@@ -122,6 +122,20 @@ def test_a_hand_over_to_another_cta_is_put_in(line: str, wanted: str, tmp_path: 
     assert len(repair.edits) == 1 and wanted in repair.edits[0].what
 
 
+def test_both_ends_of_a_way_to_another_cta_are_changed(tmp_path: Path) -> None:
+    """The arrival releases nothing, and the test, which acquires in the CTA, is too narrow."""
+    path = tmp_path / "k.ptx"
+    text = EXCHANGE.replace("arrive.release.cluster.shared", "arrive.relaxed.cluster.shared")
+    path.write_text(text.replace(".parity.acquire.cluster.", ".parity."))
+    given = LaunchWords(grid=(2, 1, 1), block=(32, 1, 1))
+    repairs = fix_kernel(path, words=given, seconds=PATIENCE).repairs
+    arrive, test = "mbarrier.arrive.{}.cluster.shared::cluster.b64", "mbarrier.try_wait.parity{}.shared::cta.b64"
+    assert [
+        f"{arrive.format('relaxed')} becomes {arrive.format('release')}",
+        f"{test.format('')} becomes {test.format('.acquire.cluster')}",
+    ] in [[edit.what for edit in repair.edits] for repair in repairs]
+
+
 BINS = """
 and.b32 %r4, %r1, 124;
 add.u32 %r5, %r2, %r4;
@@ -139,6 +153,14 @@ def test_an_update_that_is_lost_becomes_an_atomic(tmp_path: Path) -> None:
     """With a barrier between load and store both lanes would store the same, and an update would still be lost."""
     path = tmp_path / "k.ptx"
     path.write_text(kernel_text(BINS))
+    repairs = fix_kernel(path, launch(64), seconds=PATIENCE).repairs
+    assert [repair.edits[0].text for repair in repairs] == ["atom.relaxed.cta.shared.add.u32 %r6, [%r5], 1"]
+
+
+def test_an_update_that_lanes_of_a_warp_lost_before_is_still_lost_with_a_barrier(tmp_path: Path) -> None:
+    """Lanes of one warp with one bin load and store together: their stores are equal from the beginning."""
+    path = tmp_path / "k.ptx"
+    path.write_text(kernel_text(BINS.replace("124", "12")))
     repairs = fix_kernel(path, launch(64), seconds=PATIENCE).repairs
     assert [repair.edits[0].text for repair in repairs] == ["atom.relaxed.cta.shared.add.u32 %r6, [%r5], 1"]
 
@@ -223,14 +245,16 @@ def test_an_object_is_waited_for_before_it_goes(tmp_path: Path) -> None:
     assert "+PASSED_0:\n" in repair.diff
 
 
-def test_behind_a_hang_what_is_ignored_ends_no_judgement(tmp_path: Path) -> None:
+def test_behind_a_hang_what_is_ignored_ends_no_judgement_and_the_rest_is_mended(tmp_path: Path) -> None:
     """With the hang mended there is a race that is ignored, and one that is not: if elect.sync takes the last lane."""
     wait = "W: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r4], 1; @!%p1 bra W;"
     ignored = 'st.global.u32 [%d0], %r0; // memmodel: ignore data-race "the last one counts"'
     elected = "elect.sync _|%p1, 0xffffffff;\n@%p1 st.shared.u32 [%r3], %r0;\n@%p0 ld.shared.u32 %r5, [%r2+124];"
     path = tmp_path / "k.ptx"
     path.write_text(kernel_text("\n".join(("bar.sync 0;", wait, ignored, elected))))
-    assert not fix_kernel(path, launch(), seconds=PATIENCE, most=1).repairs
+    (repair,) = fix_kernel(path, launch(), seconds=PATIENCE, most=1).repairs
+    init, meeting = (edit.what for edit in repair.edits)
+    assert "mbarrier.init" in init and meeting == "bar.warp.sync 0xffffffff before ld.shared.u32"
     path.write_text(kernel_text("\n".join(("bar.sync 0;", wait, ignored))))
     assert fix_kernel(path, launch(), seconds=PATIENCE, most=1).repairs
 

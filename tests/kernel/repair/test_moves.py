@@ -273,3 +273,45 @@ def test_a_copy_that_is_in_a_group_is_waited_for_behind_its_commit(tmp_path: Pat
     whats = [[edit.what for edit in repair.edits] for repair in repairs_of(tmp_path, COMMITTED).repairs]
     assert ["cp.async.bulk.wait_group.read 0 after cp.async.bulk.commit_group"] in whats
     assert not any("commit_group;" in what for edits in whats for what in edits)
+
+
+RING = """
+mov.u32 %r5, 0;
+mov.u32 %r6, 0;
+@!%p0 bra READY;
+mbarrier.init.shared::cta.b64 [%r4], 1;
+mbarrier.init.shared::cta.b64 [%r4+8], 32;
+READY:
+bar.sync 0;
+setp.ge.u32 %p3, %r0, 32;
+@%p3 bra CONSUMER;
+@!%p0 bra DONE;
+PRODUCER:
+E: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r4+8], %r6;
+@!%p1 bra E;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 256;
+cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r2], [%d0], 256, [%r4];
+xor.b32 %r6, %r6, 1;
+add.u32 %r5, %r5, 1;
+setp.lt.u32 %p2, %r5, 2;
+@%p2 bra PRODUCER;
+bra DONE;
+CONSUMER:
+F: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r4], %r6;
+@!%p1 bra F;
+ld.shared.u32 %r7, [%r3];
+mbarrier.arrive.shared::cta.b64 _, [%r4+8];
+xor.b32 %r6, %r6, 1;
+add.u32 %r5, %r5, 1;
+setp.lt.u32 %p2, %r5, 2;
+@%p2 bra CONSUMER;
+DONE:
+"""
+
+
+def test_behind_a_hang_that_is_mended_what_shows_is_mended_too(tmp_path: Path) -> None:
+    """The producer waits for the wrong parity in its first round; the slot is handed back without a proxy fence."""
+    (repair,) = repairs_of(tmp_path, RING, most=1).repairs
+    first, *fences = (edit.what for edit in repair.edits)
+    assert first == "xor.b32 %r6, %r6, 1 after bra"
+    assert [what[:27] for what in fences] == ["fence.proxy.async::generic."] * 2
