@@ -24,7 +24,7 @@ from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import Edit, apply, diff
 from memmodel.repair.exchanging.one_access import one_access
-from memmodel.repair.exchanging.one_size import one_size
+from memmodel.repair.exchanging.one_size import in_halves, one_size
 from memmodel.repair.exchanging.other_objects import in_other_ctas, other_objects
 from memmodel.repair.glance import Glance
 from memmodel.repair.hints import broken_rules, by_turns, reasons, sufficient_changes
@@ -236,7 +236,7 @@ def _fixed(
 def _in_one_size(name: str, text: str, lowered: LoweredTest, judge: Judge, most: int) -> Fixed | None:
     """The repairs of a test of which the model says nothing: accesses of one size, with which nothing is wrong."""
     repairs: list[Repair] = []
-    offered = [*one_size(lowered), *one_access(lowered)]
+    offered = [*one_size(lowered), *one_access(lowered), *in_halves(lowered)]
     for edit in offered:
         now = judge(apply(text, (edit,))) if len(repairs) < most else None
         if now is not None and now.complete and not wrong_words(now):

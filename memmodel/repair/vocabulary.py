@@ -34,17 +34,19 @@ from memmodel.repair.exchanging.lock_order import lock_order
 from memmodel.repair.exchanging.one_access import one_access
 from memmodel.repair.exchanging.one_atomic import one_atomic
 from memmodel.repair.exchanging.one_name import one_name
-from memmodel.repair.exchanging.one_size import one_size
+from memmodel.repair.exchanging.one_size import in_halves, one_size
 from memmodel.repair.exchanging.other_numbers import NUMBER, at_another_barrier, other_numbers
 from memmodel.repair.exchanging.retries import retries
 from memmodel.repair.insertion.flips import flips
-from memmodel.repair.insertion.gaps import gaps, moved
+from memmodel.repair.insertion.gaps import behind_the_label, gaps, moved
 from memmodel.repair.insertion.lines import Lines, tracked, widths
 from memmodel.repair.spellings import is_fence, other_spaces, semantics, wider
 
 MOVE = 1.0
+EVERY_WAY = 0.9
 LINE = 1.0
-"""What a moved fence and one more line cost beside what the instruction costs."""
+"""What a moved fence and one more line cost beside what the instruction costs; a barrier that moves to where every way
+of a thread ends comes before one that moves elsewhere."""
 
 _TELLS = 8
 """The turn of what tells other threads something among what is put at one place: after fences and waits."""
@@ -104,7 +106,7 @@ def replacements(lowered: LoweredTest) -> list[Edit]:
     awaited = awaited_values(lowered)
     single = [edit for edit in (*numbers, *awaited) if not edit.more]
     edits += [*alike(lowered, single), *exchanges(lowered), *flips(lowered)]
-    edits += [*awaited, *one_size(lowered), *lock_order(lowered)]
+    edits += [*awaited, *one_size(lowered), *in_halves(lowered), *lock_order(lowered)]
     return [*edits, *one_atomic(lowered), *retries(lowered), *one_access(lowered), *one_name(lowered)]
 
 
@@ -183,6 +185,9 @@ def _moves(lowered: LoweredTest, number: int, item: Instruction, index: int) -> 
             yield moved(thread, (item,), index, gap, MOVE, _TELLS if told else 0)
         if before is not None and gap.index > index:
             yield moved(thread, (before, item), index, gap, MOVE, _TELLS)
+    end = behind_the_label(lowered, number)
+    if end is not None and any(isinstance(op, AtBarrier) for op in lowered.programs[number].ops(index)):
+        yield moved(thread, (item,), index, end, EVERY_WAY)
 
 
 def _leaves_empty_group(lowered: LoweredTest, number: int, index: int, to: int) -> bool:

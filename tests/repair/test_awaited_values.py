@@ -18,6 +18,7 @@ from memmodel.cat import load_model
 from memmodel.engine import Options
 from memmodel.repair.edits import apply
 from memmodel.repair.exchanging.lock_order import lock_order
+from memmodel.repair.exchanging.one_size import in_halves
 from memmodel.repair.exchanging.other_numbers import at_another_barrier
 from memmodel.repair.fix import fix
 from memmodel.source import Source
@@ -130,3 +131,41 @@ def test_one_of_two_hand_overs_gets_a_barrier_of_its_own() -> None:
 def test_a_flag_that_is_raised_is_waited_for() -> None:
     (new, *_) = repaired(NOT_WAITED_FOR)
     assert "ld.acquire.sys.global.u32 %done, [f];" in new and ".u32 done" not in new
+
+
+WIDE_RESET = """PTX reset
+.global .align 8 .u32 n[2];
+thread A @ cta 0 { atom.relaxed.gpu.global.add.u32 %o, [n+4], 1; }
+thread B @ cta 1 { mov.u64 %z, 0; st.relaxed.gpu.global.u64 [n], %z; ld.relaxed.gpu.global.b64 %r, [n+0]; }
+~exists race
+"""
+
+
+def test_a_wide_access_becomes_two() -> None:
+    store, load = in_halves(api.lowered(Source("t", WIDE_RESET)))
+    both = apply(WIDE_RESET, (store, load))
+    halves = ("mov.b64 {%low1, %high1}, %z; st.relaxed.gpu.global.b32 [n], %low1;", "[n+4], %high1;")
+    assert all(half in both for half in halves)
+    assert "ld.relaxed.gpu.global.b32 %high2, [n+4]; mov.b64 %r, {%low2, %high2};" in both
+    assert fix("t", both, MODELS, Options()).wrong == ()
+
+
+IN_A_BRANCH = """PTX branch
+.shared .u32 x;
+.global .u32 c;
+thread A @ cta 0 {
+    ld.global.u32 %c, [c];
+    setp.eq.u32 %p, %c, 0;
+    @%p bra OUT;
+    st.shared.u32 [x], 1;
+    bar.sync 0, 64;
+OUT:
+}
+thread B @ cta 0 { bar.sync 0, 64; ld.shared.u32 %r, [x]; }
+~exists hang
+"""
+
+
+def test_a_barrier_in_a_branch_moves_to_where_the_ways_meet() -> None:
+    (new, *_) = repaired(IN_A_BRANCH, 1)
+    assert "OUT:\n    bar.sync 0, 64;\n}" in new

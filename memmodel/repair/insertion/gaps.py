@@ -7,7 +7,7 @@ waits. What order it needs stands before the loop or after it, and in the loop i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memmodel.concrete.loops import find_loops
 from memmodel.litmus.constants import instructions
@@ -23,7 +23,8 @@ class Opening:
     """A place before instruction `index` of a thread; `last`: after it, at the end of the thread.
 
     `start`: where in the text; `label`: before that label, which begins a loop. `past`, `ahead`: the operations of the
-    thread before and after the gap. `name`: of the thread.
+    thread before and after the gap. `name`: of the thread. `behind`: the label at the end of the thread behind which it
+    is, to which branches lead.
     """
 
     thread: int
@@ -35,10 +36,13 @@ class Opening:
     ahead: tuple[Op, ...]
     label: bool = False
     last: bool = False
+    behind: str = ""
 
     @property
     def where(self) -> str:
         """In words."""
+        if self.behind:
+            return f"behind {self.behind}"
         if self.last:
             return f"after {self.item.mnemonic}"
         return f"before {self.item.mnemonic}" if not self.label else f"before the loop of {self.item.mnemonic}"
@@ -114,6 +118,16 @@ def gaps(lowered: LoweredTest, number: int, *, branches: bool = False, behind_lo
         end = source.text.index(";", items[-1].span.end) + 1
         openings.append(Opening(number, thread.name, len(items), items[-1], end, everything, (), last=True))
     return openings
+
+
+def behind_the_label(lowered: LoweredTest, number: int) -> Opening | None:
+    """The end of a thread behind the label that stands there, which threads come to that skip what is before it."""
+    body = lowered.test.threads[number].body
+    if not body or not isinstance(body[-1], Label):
+        return None
+    end = lowered.test.source.text.index(":", body[-1].span.start) + 1
+    last = next((gap for gap in gaps(lowered, number) if gap.last), None)
+    return None if last is None else replace(last, start=end, behind=body[-1].name)
 
 
 def moved(thread: Thread, items: Sequence[Instruction], index: int, gap: Opening, cost: float, rank: int = 0) -> Edit:
