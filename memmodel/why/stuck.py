@@ -198,12 +198,11 @@ def _at_object(execution: Execution, test: ObjectRecord, thread: int, stopped: l
             return _Cause(Reason.BYTES, f"the {last.tx} bytes that {elsewhere} gets and does not expect, or {less}")
         text = f"an expect_tx that matches the copies: {abs(last.tx)} {more} are expected than come"
         return _Cause(Reason.BYTES, text)
-    waited = sum(
-        isinstance(it, ObjectRecord) and it.object == test.object and it.done
-        for it in frame.traces[thread].records
-        if it is not test
-    )
+    waited = _waited_for_phases(execution, thread, test)
     if test.parity is not None and waited < last.over:
+        if test.parity == waited % 2:  # the parity that its phase had
+            text = f"a wait of the others for this thread: phase {waited} is over, and so is the one behind it"
+            return _Cause(Reason.NO_SYNCHRONIZATION, text)
         text = f"parity {1 - test.parity}: the phase before is over, and the thread has not waited for it"
         return _Cause(Reason.PARITY, text)
     action = _missing_action(execution, stopped, thread, test.object.instance)
@@ -236,6 +235,17 @@ def _at_object(execution: Execution, test: ObjectRecord, thread: int, stopped: l
     elif last.pending < walk.counts[in_phase[0]].pending:
         text = f"{text}, or a count that is smaller by {last.pending}"
     return _Cause(Reason.COUNT, text)
+
+
+def _waited_for_phases(execution: Execution, thread: int, test: ObjectRecord) -> int:
+    """How many waits of a thread for the object of this one have seen a phase over."""
+    frame, seen = execution.frame, execution.relation("mbarobs")
+    done = [
+        frame.of_record[thread, number][0]
+        for number, it in enumerate(frame.traces[thread].records)
+        if isinstance(it, ObjectRecord) and it.object == test.object and it.done
+    ]
+    return sum(any(row >> wait & 1 for row in seen) for wait in done)
 
 
 def _where(execution: Execution, event: int) -> str:

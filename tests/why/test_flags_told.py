@@ -213,3 +213,32 @@ def test_what_stands_in_the_wrong_place_or_is_too_weak_is_named(text: str, said:
     """The arrive orders the two copies as well, and still does where it stands later."""
     story, *_ = api.explain(text).stories
     assert said in story.obstacles[0].text and len(story.obstacles) == 1
+
+
+COMES_LATE = """PTX late
+.shared .align 8 .b64 full = mbarrier(1);
+thread P @ cta 0 {
+    mbarrier.arrive.shared::cta.b64 _, [full];
+W:  mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 0;
+    @!%p bra W;
+    mbarrier.arrive.shared::cta.b64 _, [full];
+}
+thread C @ cta 0 {
+W:  mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 0;
+    @!%p bra W;
+}
+~exists hang
+"""
+
+
+def test_who_comes_two_phases_late_has_the_right_parity() -> None:
+    hang = api.explain(COMES_LATE).stuck
+    assert hang is not None and [it.reason for it in hang.waiting] == [Reason.NO_SYNCHRONIZATION]
+
+
+def test_two_that_raise_one_flag_are_not_told_apart() -> None:
+    text = STARTS_SET.replace("f = 1;", "f;").replace(
+        "~exists", "thread X @ cta 2 { st.relaxed.gpu.global.u32 [f], 1; }\n~exists"
+    )
+    story, *_ = api.explain(text).stories
+    assert "stores as well: it need not have seen that" in story.obstacles[0].text

@@ -14,7 +14,7 @@ from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.named_places import NamedPlace, named_place
-from memmodel.ptx.operands import Imm
+from memmodel.ptx.operands import Imm, Mem
 from memmodel.repair.costs import OTHER
 from memmodel.repair.edits import Edit, place, respelled
 from memmodel.repair.exchanging.exchanges import ALIKE
@@ -42,7 +42,8 @@ def awaited_values(lowered: LoweredTest) -> list[Edit]:
     """Numbers that are compared with others that are stored, and new numbers on both sides."""
     polls = [(number, it) for number, thread in enumerate(lowered.test.threads) for it in comparisons(thread)]
     stores = _stores(lowered)
-    return [*_stored_ones(lowered, polls, stores), *_new_ones(lowered, polls, stores)]
+    edits = [*_stored_ones(lowered, polls, stores), *_new_ones(lowered, polls, stores)]
+    return [*edits, *_counted(lowered, polls, stores), *_other_flags(lowered, polls, stores)]
 
 
 def _stores(lowered: LoweredTest) -> list[StoredNumber]:
@@ -61,7 +62,10 @@ def _stored_ones(lowered: LoweredTest, polls: Polls, stores: list[StoredNumber])
     for number, poll in polls:
         own = [it.number.value for it in stores if it.place.variable == poll.place.variable]
         first, added = starts.get(poll.place.variable, ()), _added(lowered, poll.place)
-        if added is None or poll.number.value in (*own, *first) or _is_reached(poll.number.value, first, added):
+        loaded = list(instructions(lowered.test.threads[number]))[poll.load].parts[0] == "ld"
+        if added is None or poll.number.value in (*own, *first):
+            continue
+        if _is_reached(poll.number.value, first, added) and not loaded:  # a poll may have to wait for all
             continue
         values = [*own, *((begin + sum(added)) for begin in first if added)]
         if poll.load == poll.index:  # a compare-and-swap does not wait for the first value: it replaces it
@@ -120,6 +124,49 @@ def _new_ones(lowered: LoweredTest, polls: Polls, stores: list[StoredNumber]) ->
         yield from alike
         if len(alike) > 1:
             yield _all_at_once([part for edit in alike for part in (edit, *edit.more)])
+
+
+def _counted(lowered: LoweredTest, polls: Polls, stores: list[StoredNumber]) -> Iterator[Edit]:
+    """Where several threads store one number in a flag of which nobody else makes more, additions of that number, and
+    waits for all of them."""
+    starts = {variable.name: variable.init or (0,) for variable in lowered.test.variables}
+    for place_of in dict.fromkeys(it.place for it in stores):
+        own = [it for it in stores if it.place == place_of]
+        numbers, threads = {it.number.value for it in own}, {it.thread for it in own}
+        waits = [(n, it) for n, it in polls if it.place == place_of and n not in threads]
+        plain = all(it.item.parts[0] == "st" and it.item.parts[-1] == "u32" for it in own)
+        single = len(threads) == len(own) > 1 == len(numbers) and not any(starts.get(place_of.variable, ()))
+        if not plain or not single or not waits or "weak" in str(own[0].item.parts[1:2]):
+            continue
+        parts = [_adds(lowered, it) for it in own]
+        parts += [_compared(lowered, n, it, len(own) * own[0].number.value) for n, it in waits]
+        yield _all_at_once(parts)
+
+
+def _adds(lowered: LoweredTest, store: StoredNumber) -> Edit:
+    item = store.item
+    mnemonic = ".".join(("red", *item.parts[1:-1], "add", item.parts[-1]))
+    return respelled(lowered.test.threads[store.thread], item, mnemonic, OTHER, (store.thread, store.index, "name"))
+
+
+def _other_flags(lowered: LoweredTest, polls: Polls, stores: list[StoredNumber]) -> Iterator[Edit]:
+    """Another flag of the same variable that somebody releases, in place of the one that a thread polls."""
+    raised = [it for it in stores if {"release", "relaxed"} & set(it.item.parts)]
+    for number, poll in polls:
+        item = list(instructions(lowered.test.threads[number]))[poll.load]
+        others = dict.fromkeys(
+            (it.place, _memory(it.item).span.text)
+            for it in raised
+            if it.place.instance == poll.place.instance and it.place != poll.place and it.thread != number
+        )
+        for _, text in others if item.parts[0] == "ld" else ():
+            span, where = _memory(item).span, place(lowered.test.threads[number], item)
+            what = f"{where}: {span.text} -> {text} in {item.mnemonic}"
+            yield Edit(span.start, span.end, text, what, OTHER, (number, poll.load, "name"))
+
+
+def _memory(item: Instruction) -> Mem:
+    return next(operand for operand in item.operands if isinstance(operand, Mem))
 
 
 def _compared(lowered: LoweredTest, thread: int, poll: AwaitedNumber, value: int) -> Edit:

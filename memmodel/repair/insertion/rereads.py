@@ -5,6 +5,8 @@ In: a lowered test, the place of a load or of a test of an mbarrier object, the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from memmodel.isa.lower import read_instruction
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction
@@ -48,7 +50,17 @@ def repeated(lowered: LoweredTest, thread: int, index: int, value: int | None) -
     named = Edit(start, start, f"{label}:\n" if alone else f"{label}: ", "", 0.0, (thread, index, "label"))
     what = f"{place(test.threads[thread], item)}: repeat {item.mnemonic} until it has seen the other thread"
     group = (thread, index + 1, f"{REPEATS} {index}")
-    return Edit(end, end, after, what, WAIT + OTHER, group, adds=len(branch), more=(named,))
+    more = (named, *_swap(item, (thread, index), value))
+    return Edit(end, end, after, what, WAIT + OTHER, group, adds=len(branch), more=more)
+
+
+def _swap(item: Instruction, at: tuple[int, int], value: int | None) -> Iterator[Edit]:
+    """A compare-and-swap in place of an exchange: in a loop it writes once."""
+    if "exch" in item.parts:
+        span, last = item.mnemonic_span, item.operands[-1].span
+        words = item.mnemonic.replace(".exch.", ".cas.")
+        yield Edit(span.start, span.end, words, "", 0.0, (*at, "name"))
+        yield Edit(last.start, last.start, f"{value}, ", "", 0.0, (*at, "expected value"))
 
 
 def _again(lowered: LoweredTest, item: Instruction, value: int | None) -> str | None:
@@ -60,7 +72,8 @@ def _again(lowered: LoweredTest, item: Instruction, value: int | None) -> str | 
     if item.parts[0] == "mbarrier":
         return f"@!%{register.name}"
     kind = reading.words.get("type", "s64")
-    if reading.head != "ld" or "vec" in reading.words or kind not in COMPARED or value is None:
+    takes = reading.head == "atom" and {"exch", "cas"} & set(item.parts)  # a lock: it stays as it is until it is free
+    if not (reading.head == "ld" or takes) or "vec" in reading.words or kind not in COMPARED or value is None:
         return None
     predicate = fresh(lowered.test.source.text, "%early")
     return f"setp.ne.{kind} {predicate}, %{register.name}, {value};\n@{predicate}"

@@ -43,7 +43,9 @@ class NotSeen:
         same = None if change.other is None else same_value_read(self.execution, change.at, change.other)
         if same is not None:
             of = f"of {self.ref(same)}" if same in self.shown else "that is there at the start"
-            text = f"{after} reads the value {of}, which {prior} stores again: it need not have seen that"
+            own = same in self.shown and self.flow.thread(same) not in (None, self.flow.thread(change.at))
+            again = "as well" if own else "again"
+            text = f"{after} reads the value {of}, which {prior} stores {again}: it need not have seen that"
             return text, f"another value at {self.line(change.at)}, for which {self.line(change.other)} waits"
         if self._changes_memory(change.other):
             repair = f"{branch} unless it has"
@@ -56,7 +58,8 @@ class NotSeen:
         if event is None or event not in self.shown:
             return False
         label = self.execution.events[event].label
-        return isinstance(label, Access) and label.rmw and not self.shown[event].text.count(".cas")
+        takes = any(word in self.shown[event].text for word in (".cas", ".exch"))  # what a lock is taken with
+        return isinstance(label, Access) and label.rmw and not takes
 
     def _not_waiting(self, seeing: int | None) -> str:
         """A clause for the case that the later access does not depend on what its thread has seen: it does not wait."""

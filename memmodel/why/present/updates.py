@@ -69,13 +69,15 @@ def lost_claim(execution: Execution, flow: Flow, first: int, second: int) -> Los
 
 
 def same_value_read(execution: Execution, write: int, read: int) -> int | None:
-    """The write that a load reads in place of `write`, which comes later and stores the same value: of the same thread,
-    or the one that is there at the start."""
-    values, po = execution.values, execution.relation("po")
+    """The write that a load reads in place of `write`, which stores the same value: of the same thread before it, of
+    another one, or the one that is there at the start."""
+    values, po, co = execution.values, execution.relation("po"), execution.relation("co")
     source = next((n for n, row in enumerate(execution.relation("rf")) if row >> read & 1), None)
-    if source is None or values[source] is None or values[source] != values[write]:
+    if source is None or values[source] is None or values[source] != values[write] or source == write:
         return None
-    return source if (po[source] >> write | execution.set("IW") >> source) & 1 else None
+    first, second = (execution.events[n].point.thread for n in (source, write))
+    earlier = po[source] >> write | execution.set("IW") >> source
+    return source if earlier & 1 or (first != second and not co[write] >> source & 1) else None
 
 
 def _strong(execution: Execution, cell: Cell | None) -> list[int]:

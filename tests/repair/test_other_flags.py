@@ -1,0 +1,89 @@
+"""Repairs of flags, counters and locks of several threads: another flag, all arrivals, a lock that is waited for."""
+
+from __future__ import annotations
+
+import pytest
+
+from memmodel.cat import load_model
+from memmodel.engine import Options
+from memmodel.repair.fix import fix
+
+MODELS = (load_model("ptx-9.4"),)
+SPIN = "setp.eq.u32 %p, %t, 0;\n    @%p bra S;"
+
+FLAG_OF_ANOTHER_TILE = f"""PTX tile
+.global .u32 d[2];
+.global .u32 f[2];
+thread P @ cta 0 {{
+    st.global.u32 [d], 1; st.release.gpu.global.u32 [f], 1;
+    st.global.u32 [d+4], 2; st.release.gpu.global.u32 [f+4], 1;
+}}
+thread C @ cta 1 {{
+S:  ld.acquire.gpu.global.u32 %t, [f];
+    {SPIN}
+    ld.global.u32 %r, [d+4];
+}}
+~exists (C:r == 0)
+"""
+COUNT_OF_BEFORE = """PTX epoch
+.global .u32 n;
+.global .u32 x;
+thread A @ cta 0 {
+    red.release.gpu.global.add.u32 [n], 1;
+    st.global.u32 [x], 1;
+    red.release.gpu.global.add.u32 [n], 1;
+}
+thread B @ cta 1 {
+S:  ld.acquire.gpu.global.u32 %t, [n];
+    setp.lt.u32 %p, %t, 1;
+    @%p bra S;
+    ld.global.u32 %r, [x];
+}
+~exists (B:r == 0)
+"""
+ONE_FLAG_OF_TWO = """PTX two
+.global .u32 d[2];
+.global .u32 f;
+thread A @ cta 0 { st.global.u32 [d], 1; st.release.gpu.global.u32 [f], 1; }
+thread B @ cta 1 { st.global.u32 [d+4], 2; st.release.gpu.global.u32 [f], 1; }
+thread R @ cta 2 {
+S:  ld.acquire.gpu.global.u32 %t, [f];
+    setp.ne.u32 %p, %t, 1;
+    @%p bra S;
+    ld.global.u32 %x, [d];
+    ld.global.u32 %y, [d+4];
+}
+~exists (R:x == 0 \\/ R:y == 0)
+"""
+NOT_LOOKED_AT = """PTX lock
+.global .u32 lock;
+.global .u32 v;
+thread A @ cta 0 {
+    atom.acquire.gpu.global.exch.b32 %o, [lock], 1;
+    st.global.u32 [v], 1;
+    st.release.gpu.global.u32 [lock], 0;
+}
+thread B @ cta 1 {
+    atom.acquire.gpu.global.exch.b32 %o, [lock], 1;
+    setp.ne.u32 %p, %o, 0;
+    @%p bra OUT;
+    st.global.u32 [v], 2;
+    st.release.gpu.global.u32 [lock], 0;
+OUT:
+}
+~exists race
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        (FLAG_OF_ANOTHER_TILE, "ld.acquire.gpu.global.u32 %t, [f+4];"),
+        (COUNT_OF_BEFORE, "setp.lt.u32 %p, %t, 2;"),
+        (ONE_FLAG_OF_TWO, "red.release.gpu.global.add.u32 [f], 1; }\nthread R"),
+        (NOT_LOOKED_AT, "cas.b32 %o, [lock], 0, 1;\n    setp.ne.b32 %early, %o, 0;"),
+    ],
+)
+def test_the_flag_that_is_meant_is_waited_for(text: str, changed: str) -> None:
+    assert changed not in text
+    assert any(changed in repair.new for repair in fix("t", text, MODELS, Options()).repairs)
