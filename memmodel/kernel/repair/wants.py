@@ -28,7 +28,7 @@ from memmodel.kernel.repair.moves import MovedInstruction, moves
 from memmodel.kernel.repair.parities import begun_otherwise, flips, kept_parities
 from memmodel.kernel.repair.waits import waits
 from memmodel.kernel.repair.warps import partial
-from memmodel.kernel.repair.words import Reworded, met_by_all, reworded, waiting_more
+from memmodel.kernel.repair.words import Reworded, expected_bytes, met_by_all, reworded, waiting_more
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import JumpTarget
 from memmodel.ptx.targets import version_of
@@ -86,11 +86,8 @@ def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, part
             [_put(line, _Spot(line.at, after=line.after), edits, partly) for line in group if line.at is not None],
             edits,
         )
-    for change in (
-        *reworded(finding, kernel.entry),
-        *met_by_all(kernel, finding),
-        *waiting_more(finding, kernel.entry),
-    ):
+    counts = (*met_by_all(kernel, finding), *expected_bytes(kernel, finding))
+    for change in (*reworded(finding, kernel.entry), *counts, *waiting_more(finding, kernel.entry)):
         yield from _together([_replaced(edit, edits) for edit in change], edits)
     for atomic in atomics(finding, kernel.entry):
         yield from _together(_as_atomic(atomic, edits), edits)

@@ -6,6 +6,7 @@ In: a finding, the entry. Out: `Reworded`s.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import permutations
@@ -212,6 +213,25 @@ def met_by_all(kernel: JudgedKernel, finding: KernelFinding) -> Iterator[tuple[R
             yield tuple(change for each in changes for (change,) in each)
 
 
+def expected_bytes(kernel: JudgedKernel, finding: KernelFinding) -> Iterator[tuple[Reworded, ...]]:
+    """All instructions that announce bytes to an mbarrier object of a copy with the bytes that come to it."""
+    body, judged = kernel.entry.body or (), kernel.representative
+    signals = any("mbarrier::complete_tx::bytes" in side.instruction.words for side in finding.sides)
+    if judged is None or not signals:
+        return
+    for steps in judged.run.run.objects.values():
+        announced, come = Counter[int](), 0
+        for step in steps:
+            if "expect_tx" in body[step.event.at].words:
+                announced[step.event.at] += step.bytes
+            else:
+                come -= step.bytes
+        total = announced.total()
+        if 0 < come != total > 0:
+            changes = [_numbers(body[at], body, lambda old, n=come, of=total: (old * n // of,)) for at in announced]  # type: ignore[misc]
+            yield tuple(change for each in changes for (change,) in each)
+
+
 def _counts(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterator[tuple[Reworded, ...]]:
     """Other numbers of arrivals and bytes for a finding about a hang, by what the message says is missing."""
     counts = {int(number) for number in re.findall(r"\b\d+\b(?! bytes)", finding.message)}
@@ -277,4 +297,4 @@ def _opcode(instruction: PtxInstruction, words: tuple[str, ...], cost: float) ->
     )
 
 
-__all__ = ["Reworded", "met_by_all", "reworded", "waiting_more"]
+__all__ = ["Reworded", "expected_bytes", "met_by_all", "reworded", "waiting_more"]

@@ -315,3 +315,25 @@ def test_behind_a_hang_that_is_mended_what_shows_is_mended_too(tmp_path: Path) -
     first, *fences = (edit.what for edit in repair.edits)
     assert first == "xor.b32 %r6, %r6, 1 after bra"
     assert [what[:27] for what in fences] == ["fence.proxy.async::generic."] * 2
+
+
+ANNOUNCED = """
+@!%p0 bra READY;
+mbarrier.init.shared::cta.b64 [%r4], 1;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 16;
+READY:
+bar.sync 0;
+setp.lt.u32 %p1, %r0, 4;
+mad.lo.u32 %r5, %r0, 16, %r2;
+@!%p1 bra W;
+cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r5], [%d0], 16, [%r4];
+W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;
+@!%p2 bra W;
+ld.shared.u32 %r6, [%r2];
+"""
+
+
+def test_as_many_bytes_are_announced_as_come(tmp_path: Path) -> None:
+    """Copies of four threads bring 16 bytes each, and the phase is over after one of them."""
+    (repair,) = repairs_of(tmp_path, ANNOUNCED, most=1).repairs
+    assert [edit.what for edit in repair.edits] == ["16 becomes 64"]
