@@ -30,7 +30,7 @@ from memmodel.repair.costs import OTHER, STRONG_DATA, WAIT, cost
 from memmodel.repair.edits import Edit, place, respelled
 from memmodel.repair.exchanging.awaited_values import awaited_values
 from memmodel.repair.exchanging.exchanges import alike, alike_waits, barrier_of, exchanges, invalidated, waits_of_rounds
-from memmodel.repair.exchanging.lock_order import lock_order
+from memmodel.repair.exchanging.lock_order import lock_order, one_lock
 from memmodel.repair.exchanging.one_access import one_access
 from memmodel.repair.exchanging.one_atomic import one_atomic
 from memmodel.repair.exchanging.one_name import one_name
@@ -106,7 +106,8 @@ def replacements(lowered: LoweredTest) -> list[Edit]:
     awaited = awaited_values(lowered)
     single = [edit for edit in (*numbers, *awaited) if not edit.more]
     edits += [*alike(lowered, single), *exchanges(lowered), *flips(lowered)]
-    edits += [*awaited, *one_size(lowered), *in_halves(lowered), *lock_order(lowered)]
+    edits += [*awaited, *one_size(lowered), *in_halves(lowered)]
+    edits += [*lock_order(lowered), *one_lock(lowered)]
     return [*edits, *one_atomic(lowered), *retries(lowered), *one_access(lowered), *one_name(lowered)]
 
 

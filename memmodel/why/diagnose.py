@@ -260,12 +260,27 @@ class Diagnosing:
             diagnosis = asking.diagnosis()
             if diagnosis is None or any(self._asks_what_was_seen(change) for change in diagnosis.changes):
                 continue
+            read = self._what_was_read(pair)
+            if read is not None and any(it.reason is Reason.NOT_SEEN for it in diagnosis.changes):
+                # To see more would make the outcome certain: the read has to come first.
+                first = asking.in_order_of(read).diagnosis()
+                if first is not None and self.ends(first.changes):
+                    return self._diagnosed(first.changes, self._altered(first.changes), 1 << pair[0] | 1 << pair[1])
+                continue
             if self._is_about(diagnosis) and self.ends(diagnosis.changes):
                 kept = self._shrunk(list(diagnosis.changes)) if len(diagnosis.changes) > 1 else list(diagnosis.changes)
                 if kept[-1].tier > 1 and kept != list(diagnosis.changes):
                     continue  # what is left is not about this pair: synchronization on the way of another one
                 return self._diagnosed(tuple(kept), self._altered(kept), 1 << pair[0] | 1 << pair[1])
         return None
+
+    def _what_was_read(self, pair: tuple[int, int]) -> tuple[int, int] | None:
+        """The read of a pair and its write, if the question is about what the read returns, and the other access has
+        written that."""
+        reads_from = self.execution.relation("rf")
+        found = (b for a, b in (pair, pair[::-1]) if reads_from[a] >> b & 1 and self.sources >> b & 1)
+        read = next(found, None)
+        return None if read is None else (read, pair[0] if read == pair[1] else pair[1])
 
     def _is_about(self, diagnosis: Diagnosis) -> bool:
         """True if changes order a pair by what there is, or it is known what that synchronization lacks."""

@@ -295,3 +295,16 @@ def test_what_happens_elsewhere_is_named(text: str, said: str) -> None:
 def test_arrivals_of_one_thread_that_count_for_each_other_are_named() -> None:
     hang = api.explain(ONE_BARRIER_FOR_TWO).stuck
     assert hang is not None and "bar.arrive (P, line 3) and bar.sync (P, line 3)" in hang.waiting[0].goes_on
+
+
+def test_a_thread_of_a_dependent_grid_waits_itself() -> None:
+    """K1 waits for the grid before; what K2 reads is not to be told by K1."""
+    text = """PTX itself
+.global .u32 y;
+thread K0 @ cta 0 { griddepcontrol.launch_dependents; st.global.u32 [y], 1; }
+thread K1 @ cta 0, grid 1 { griddepcontrol.wait; ld.global.u32 %r, [y]; }
+thread K2 @ cta 0, grid 1 { ld.global.u32 %r, [y]; }
+~exists (K2:r == 0)
+"""
+    story, *_ = api.explain(text).stories
+    assert story.obstacles[0].repair.startswith("griddepcontrol.wait before") and "(K2, line 5)" in str(story.obstacles)

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from memmodel.answer import ShownEvent
+from memmodel.concrete.execution import Execution
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction
 from memmodel.program.lowered import LoweredTest
@@ -47,14 +48,21 @@ def flags(lowered: LoweredTest, known: Iterable[TextCounterexample]) -> list[Edi
         heard = {(threads[first], threads[second]) for first, second in told if {first, second} <= threads.keys()}
         for pair in pairs_of_accesses(counterexample):
             for first, second in (pair, pair[::-1]):
-                edit = None if (first.thread, second.thread) in heard else _flag(lowered, first, second)
+                late = counterexample.finding is None and _is_read_by(execution, second.uid, first.uid)
+                edit = None if (first.thread, second.thread) in heard else _flag(lowered, first, second, late=late)
                 if edit is not None:
                     edits.setdefault((edit.start, edit.more[0].start if edit.more else 0), edit)
     return list(edits.values())[:MOST_FLAGS]
 
 
-def _flag(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Edit | None:
-    """The first thread tells the second one that it has made its access."""
+def _is_read_by(execution: Execution | None, write: int, read: int) -> bool:
+    """True if a read returns what a write has stored, in the execution that shows the outcome: it is to come before."""
+    return execution is not None and bool(execution.relation("rf")[write] >> read & 1)
+
+
+def _flag(lowered: LoweredTest, first: ShownEvent, second: ShownEvent, *, late: bool) -> Edit | None:
+    """The first thread tells the second one that it has made its access. `late`: also where the second one tells the
+    first one something by a flag of its own."""
     test = lowered.test
     tells, waits = instruction_of(lowered, first), instruction_of(lowered, second)
     if tells is None or waits is None or tells[0] == waits[0]:
@@ -62,7 +70,7 @@ def _flag(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Edit |
     accesses = [list(instructions(test.threads[thread]))[index] for thread, index in (tells, waits)]
     if any(ORDERED & set(item.parts) for item in accesses) or _both_update(lowered, tells, waits):
         return None
-    if _have_a_flag(lowered, tells[0], waits[0]) or _have_a_flag(lowered, waits[0], tells[0]):
+    if _have_a_flag(lowered, tells[0], waits[0]) or (not late and _have_a_flag(lowered, waits[0], tells[0])):
         return None
     if not test.variables or barrier_of_two(lowered, tells[0], waits[0]) is not None:
         return None

@@ -51,7 +51,7 @@ def of_synchronization(asked: Situation) -> Iterator[Change]:
         meeting = _meeting(asked, a, b, 10.0 + number / 100)
         backward = asked.flow.is_async(a) and about_an_earlier_copy(asked, a)  # the other one is meant
         yield replace(meeting, tier=LAST) if backward else meeting
-        if number < _FIRST:
+        if number < _FIRST and not asked.in_dependent_grid(start, end):
             yield from _passed_on(asked, a, b, 9.0 + number / 100)
 
 
