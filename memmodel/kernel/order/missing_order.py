@@ -306,6 +306,10 @@ class Ways:
         first, second, way = max(both, key=lambda ends: side_of(self.points[ends[0]].label) is Side.WRITE)
         self._mentioned.clear()
         issues = [point.issue for point in (self.points[first], self.points[second])]
+        told = self._tensor_order.told(first)
+        if told is not None:
+            text = f"{told} tells of the end of the first access, and nothing leads from it to the other one"
+            return Missing(MissingOrder.SYNCHRONIZATION, text, first, second, way)
         apart = self._apart(issues[0] or first, issues[1] or second)
         return Missing(MissingOrder.SYNCHRONIZATION, apart, first, second, way)
 

@@ -39,7 +39,7 @@ class TensorOrder:
         waited = label.family in WAITED
         ends = [end for end in bits(self._ends[first]) if not waited or self._is_wait(end)]
         before = self._before[follows]
-        alone = self._points[started].thread == self._points[follows].thread
+        alone = bool(self._program[started] >> follows & 1)
         if not waited:
             return self._after_commit(ends, before, self._line(first))
         leads = [event for event in bits(self._program[started]) if self._execution[event] & before]
@@ -56,6 +56,12 @@ class TensorOrder:
         if not fenced:
             return f"no {Marker.BEFORE.value} between {self._line(wait)} and {self._line(leads[0])}"
         return self._not_after(fenced, before)
+
+    def told(self, first: int) -> str | None:
+        """Where the end of a matrix operation or a copy is told, which the thread itself does not wait for."""
+        label = self._points[first].label
+        ends = bits(self._ends[first]) if isinstance(label, Access) and label.family not in WAITED else []
+        return self._line(ends[0]) if ends else None
 
     def _after_commit(self, ends: Sequence[int], before: int, first: str) -> str | None:
         """What is missing if a tcgen05.commit has to signal the end of the first access; None if nothing is."""

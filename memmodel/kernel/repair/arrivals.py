@@ -54,7 +54,9 @@ class _Lacking:
         for at, number in executions(self.trace):
             threads.setdefault(at, set()).add(number)
         for place in reversed(self.body):
-            others = threads.get(place.number, set()) - waiting
+            others = threads.get(place.number, set())
+            if not any(isinstance(op, TRACKED) for op in lowered(place).ops):  # these tell while the thread waits
+                others = others - waiting
             ctas = Counter(self.trace.threads[number].place.cta_id for number in others)
             idle = place.kind == "init" and awaited.tx >= 0  # a smaller count would say the same
             if idle or awaited.pending not in ctas.values() or not self._ends_a_row(place):
@@ -62,6 +64,8 @@ class _Lacking:
             guard = GUARD.match(place.span.text)
             remote = ctas.get(awaited.block.instance.owner or ()) != awaited.pending
             for line, price in self._arrives(awaited, place, others, remote=remote):
+                if not line.startswith("tcgen05.commit") and not others.isdisjoint(waiting):
+                    continue
                 text = guarded(f"{line};", guard[0] if guard else "")
                 yield (MissingLine(text, Where.SECOND, price, place, after=True),)
 

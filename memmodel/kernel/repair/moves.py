@@ -50,7 +50,7 @@ def moves(finding: KernelFinding, entry: PtxFunction) -> Iterator[MovedInstructi
     block = _Blocks(entry)
     first, second = finding.sides[0].instruction.number, finding.sides[-1].instruction.number
     complete = committed(finding.sides[0].instruction, entry)  # another commit behind it would be of an empty group
-    for instruction in block.synchronizing(first, -1):
+    for instruction in (*block.synchronizing(first, -1), *block.releasing(first)):
         if complete and "commit_group" in block.body[instruction].words:
             continue
         for beside in dict.fromkeys((block.end_of_row(first, 1), first)):
@@ -95,6 +95,11 @@ class _Blocks:
         """The nearest instructions on one side of an access that synchronize and leave no result in a register."""
         does = ((at, lowered(self.body[at])) for at in self.around(access, step))
         return [at for at, it in does if it.synchronizes and not it.writes][:NEAREST]
+
+    def releasing(self, access: int) -> list[int]:
+        """The nearest store or reduction in front of an access that releases."""
+        ahead = (self.body[at] for at in self.around(access, -1))
+        return [it.number for it in ahead if it.words[0] in ("st", "red") and "release" in it.words][:1]
 
     def end_of_row(self, access: int, step: int) -> int:
         """The last access of a row, on one side of an access; between these the thread only computes."""

@@ -337,3 +337,81 @@ def test_as_many_bytes_are_announced_as_come(tmp_path: Path) -> None:
     """Copies of four threads bring 16 bytes each, and the phase is over after one of them."""
     (repair,) = repairs_of(tmp_path, ANNOUNCED, most=1).repairs
     assert [edit.what for edit in repair.edits] == ["16 becomes 64"]
+
+
+UNLOCKED_EARLY = """
+@!%p0 bra DONE;
+S: atom.acquire.gpu.global.cas.b32 %r5, [%d0+64], 0, 1;
+setp.ne.u32 %p1, %r5, 0;
+@%p1 bra S;
+ld.global.u32 %r6, [%d0];
+add.u32 %r6, %r6, 1;
+st.release.gpu.global.u32 [%d0+64], 0;
+st.global.u32 [%d0], %r6;
+DONE:
+"""
+
+
+def test_what_opens_a_lock_moves_behind_the_store_that_the_lock_guards(tmp_path: Path) -> None:
+    path = tmp_path / "k.ptx"
+    path.write_text(kernel_text(UNLOCKED_EARLY))
+    (repair,) = fix_kernel(path, launch(32, 2, "zero"), seconds=PATIENCE, most=1).repairs
+    store = "st.release.gpu.global.u32"
+    assert [edit.what for edit in repair.edits] == [f"move {store} from here", f"{store} after st.global.u32"]
+
+
+MULTIPLIED = """
+setp.lt.u32 %p1, %r0, 32;
+@!%p0 bra INIT;
+mbarrier.init.shared::cta.b64 [%r4], 1;
+INIT:
+@!%p1 bra READY;
+tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r4+8], 32;
+READY:
+tcgen05.fence::before_thread_sync;
+bar.sync 0;
+tcgen05.fence::after_thread_sync;
+ld.shared.u32 %r9, [%r4+8];
+@!%p0 bra MULTIPLIED;
+shr.u32 %r12, %r2, 4;
+cvt.u64.u32 %d10, %r12;
+or.b64 %d11, %d10, 0x4000000000010000;
+mov.u32 %r13, 0x08040010;
+setp.ne.b32 %p5, 0, 0;
+tcgen05.mma.cta_group::1.kind::f16 [%r9], %d11, %d11, %r13, %p5;
+tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r4];
+MULTIPLIED:
+W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0; @!%p2 bra W;
+tcgen05.fence::after_thread_sync;
+and.b32 %r10, %r0, 32;
+shl.b32 %r10, %r10, 16;
+add.u32 %r10, %r10, %r9;
+tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r11}, [%r10];
+tcgen05.wait::ld.sync.aligned;
+tcgen05.fence::before_thread_sync;
+bar.sync 0;
+@%p1 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r9, 32;
+"""
+COMMIT = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64"
+
+
+def multiplied(tmp_path: Path, left_out: str) -> KernelRepairs:
+    lines = [line for line in MULTIPLIED.splitlines() if not line.startswith(left_out)]
+    path = tmp_path / "k.ptx"
+    path.write_text(kernel_text("\n".join(lines)).replace("sm_90", "sm_100a"))
+    return fix_kernel(path, launch(), seconds=PATIENCE, most=1)
+
+
+def test_a_thread_that_multiplies_may_wait_for_its_commit(tmp_path: Path) -> None:
+    """It tells of the operation before it waits."""
+    (repair,) = multiplied(tmp_path, "tcgen05.commit").repairs
+    assert [edit.what for edit in repair.edits] == [f"{COMMIT} [%r4] after tcgen05.mma.cta_group::1.kind::f16"]
+
+
+def test_of_a_matrix_operation_that_nobody_waits_for_the_commit_is_named(tmp_path: Path) -> None:
+    """The load behind it in its thread is not what it has to come after."""
+    found = multiplied(tmp_path, "W:")
+    (hazard,) = (finding for finding in found.base.serious if finding.rule == "tensor-memory-hazard")
+    assert [side.instruction.words[1] for side in hazard.sides] == ["mma", "ld"]
+    assert hazard.missing.startswith(COMMIT) and "tells of the end of the first access" in hazard.missing
+    assert "mbarrier.try_wait" in found.repairs[0].edits[0].what
