@@ -55,6 +55,7 @@ class Sentences:
         self.po = execution.relation("po")
         self.fences = ProxyFences(execution, flow, ends)
         self.waits = WaitsForCompletion(execution, flow, self._line)
+        self.moved: tuple[int, ...] = ()
         self.not_seen = NotSeen(execution, flow, self.shown, ends, self._line, self.ref)
 
     def ref(self, event: int) -> str:
@@ -90,7 +91,8 @@ class Sentences:
                 )
                 repair += f"; strong accesses would not race: {strong.words} at {ends}"
         told = self.waits.told_to_nobody(change) if reason is Reason.NOT_WAITED else None
-        return Obstacle(reason, text, repair, self._places(change.at, change.other, told))
+        moved, self.moved = self.moved, ()
+        return Obstacle(reason, text, repair, self._places(change.at, change.other, told, *moved))
 
     def _apart(self, separation: Apart) -> Obstacle:
         """A release and an acquire that do not meet."""
@@ -265,6 +267,7 @@ class Sentences:
                 return None
             repair = f"a wait at the same barrier, as with .sync, at {self._line(arrives)}"
             return f"{unordered}: {self.ref(arrives)} does not wait", repair
+        self.moved = found.event, found.beside
         moved, beside = self._line(found.event), self._line(found.beside)
         text = f"{unordered}: {self.ref(found.event)} stands"
         if found.passes_on:

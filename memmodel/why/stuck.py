@@ -306,9 +306,11 @@ def _never_written(execution: Execution, thread: int, record: AccessRecord) -> s
     events, co, own = execution.events, execution.relation("co"), execution.set("IW")
     writes = [n for n in bits(execution.set("W") & ~own) if events[n].point.cell == place]
     mine, others = ([n for n in writes if (events[n].point.thread == thread) is side] for side in (True, False))
-    for write in others:
-        later, stored = next((n for n in writes if co[write] >> n & 1), None), execution.values[write]
-        if later is not None and stored is not None and poll.differ(stored, value):
+    seen = [n for n in others if (stored := execution.values[n]) is not None and poll.differ(stored, value)]
+    for write in sorted(seen, key=lambda n: sum(co[n] >> other & 1 for other in writes)):  # the last one first
+        after = [n for n in writes if co[write] >> n & 1]
+        later = max(after, key=lambda n: sum(co[n] >> other & 1 for other in writes), default=None)
+        if later is not None:
             return f"{goes_on}; {_where(execution, write)} is overwritten by {_where(execution, later)}"
     last = next((n for n in writes if not co[n] and execution.values[n] == value), None)
     left = f"holds {value}" if last is None or last in mine else f"is left as {value} by {_where(execution, last)}"

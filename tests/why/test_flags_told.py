@@ -242,3 +242,30 @@ def test_two_that_raise_one_flag_are_not_told_apart() -> None:
     )
     story, *_ = api.explain(text).stories
     assert "stores as well: it need not have seen that" in story.obstacles[0].text
+
+
+RESET = """PTX reset
+.global .u32 n;
+thread A @ cta 0 { red.release.gpu.global.add.u32 [n], 1; red.release.gpu.global.add.u32 [n], 1; }
+thread W @ cta 1 {
+S:  ld.acquire.gpu.global.u32 %t, [n];
+    setp.eq.u32 %p, %t, 0;
+    @%p bra S;
+    st.relaxed.gpu.global.u32 [n], 0;
+S2: ld.acquire.gpu.global.u32 %t, [n];
+    setp.eq.u32 %p, %t, 0;
+    @%p bra S2;
+}
+~exists hang
+"""
+
+
+def test_of_several_values_the_last_one_is_overwritten() -> None:
+    hang = api.explain(RESET).stuck
+    assert hang is not None and "is overwritten by st.relaxed.gpu.global.u32 (W, line 8)" in hang.waiting[0].goes_on
+
+
+def test_what_stands_in_the_wrong_place_is_among_the_places_of_the_reason() -> None:
+    """There a repair looks first."""
+    story, *_ = api.explain(RELEASED_EARLY).stories
+    assert {17, 18} <= {place.line for place in story.obstacles[0].events}
