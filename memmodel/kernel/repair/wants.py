@@ -28,7 +28,7 @@ from memmodel.kernel.repair.moves import MovedInstruction, moves
 from memmodel.kernel.repair.parities import begun_otherwise, flips, kept_parities
 from memmodel.kernel.repair.waits import waits
 from memmodel.kernel.repair.warps import partial
-from memmodel.kernel.repair.words import Reworded, expected_bytes, met_by_all, reworded, waiting_more
+from memmodel.kernel.repair.words import Reworded, expected_bytes, met_by_all, other_barriers, reworded, waiting_more
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import JumpTarget
 from memmodel.ptx.targets import version_of
@@ -86,7 +86,8 @@ def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, part
             [_put(line, _Spot(line.at, after=line.after), edits, partly) for line in group if line.at is not None],
             edits,
         )
-    counts = (*met_by_all(kernel, finding), *expected_bytes(kernel, finding))
+    body = kernel.entry.body or ()
+    counts = (*met_by_all(kernel, finding), *other_barriers(finding, body), *expected_bytes(kernel, finding))
     for change in (*reworded(finding, kernel.entry), *counts, *waiting_more(finding, kernel.entry)):
         yield from _together([_replaced(edit, edits) for edit in change], edits)
     for atomic in atomics(finding, kernel.entry):
@@ -96,7 +97,6 @@ def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, part
     places = _places(run, finding) if run is not None and len(finding.sides) > 1 else alone
     missing = lines(finding, kernel.entry, prod(kernel.launch.cluster))
     more = arrivals(kernel, finding) if finding.rule == HANG else ()
-    body = kernel.entry.body or ()
     turned = (*flips(finding, body), *begun_otherwise(finding, body))
     for group in (*waits(kernel, finding), *missing, *turned, *more):
         spots = [

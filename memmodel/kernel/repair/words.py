@@ -213,6 +213,24 @@ def met_by_all(kernel: JudgedKernel, finding: KernelFinding) -> Iterator[tuple[R
             yield tuple(change for each in changes for (change,) in each)
 
 
+def other_barriers(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterator[tuple[Reworded, ...]]:
+    """The number of another barrier of the text, where threads wait for ever at one."""
+    sides = [side.instruction for side in finding.sides] if finding.rule == HANG else []
+    numbers = [_barrier(instruction) for instruction in body]
+    for instruction in sides:
+        own = _barrier(instruction)
+        for number in sorted({number for number in numbers if number is not None} - {own}) if own is not None else ():
+            text = re.sub(rf"(?<={re.escape(instruction.opcode)})\s+\d+", f" {number}", instruction.span.text, count=1)
+            yield (Reworded(instruction, text, f"barrier {own} becomes {number}", OTHER),)
+
+
+def _barrier(instruction: PtxInstruction) -> int | None:
+    """The number of the barrier of a CTA at which an instruction arrives, if it is written out."""
+    named = instruction.words[0] in ("bar", "barrier") and instruction.kind in ("sync", "arrive")
+    operand = instruction.operands[0] if named and instruction.operands else None
+    return operand.value if isinstance(operand, Imm) else None
+
+
 def expected_bytes(kernel: JudgedKernel, finding: KernelFinding) -> Iterator[tuple[Reworded, ...]]:
     """All instructions that announce bytes to an mbarrier object of a copy with the bytes that come to it."""
     body, judged = kernel.entry.body or (), kernel.representative
@@ -297,4 +315,4 @@ def _opcode(instruction: PtxInstruction, words: tuple[str, ...], cost: float) ->
     )
 
 
-__all__ = ["Reworded", "expected_bytes", "met_by_all", "reworded", "waiting_more"]
+__all__ = ["Reworded", "expected_bytes", "met_by_all", "other_barriers", "reworded", "waiting_more"]

@@ -214,6 +214,13 @@ ld.shared.u32 %r6, [%r2];
 DONE:
 """
 
+
+def test_threads_that_arrive_at_another_barrier_are_met_there(tmp_path: Path) -> None:
+    body = COUNTED_TOO_MANY.replace("96", "64").replace("bar.sync 1", "bar.sync 2")
+    whats = [[edit.what for edit in repair.edits] for repair in repairs_of(tmp_path, body).repairs]
+    assert ["barrier 2 becomes 1"] in whats
+
+
 NUMBERED = ROUNDS.replace("mov.u32 %r10, 0;\n", "").replace("%r10", "0")
 
 HANDED_OVER = """
