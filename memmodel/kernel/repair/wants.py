@@ -26,6 +26,7 @@ from memmodel.kernel.repair.inits import inits
 from memmodel.kernel.repair.lines import MissingLine, Where, lines
 from memmodel.kernel.repair.moves import MovedInstruction, moves
 from memmodel.kernel.repair.parities import begun_otherwise, flips, kept_parities
+from memmodel.kernel.repair.polls import polls
 from memmodel.kernel.repair.waits import waits
 from memmodel.kernel.repair.warps import partial
 from memmodel.kernel.repair.words import Reworded, expected_bytes, met_by_all, other_barriers, reworded, waiting_more
@@ -98,7 +99,7 @@ def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, part
     missing = lines(finding, kernel.entry, prod(kernel.launch.cluster))
     more = arrivals(kernel, finding) if finding.rule == HANG else ()
     turned = (*flips(finding, body), *begun_otherwise(finding, body))
-    for group in (*waits(kernel, finding), *missing, *turned, *more):
+    for group in (*waits(kernel, finding), *polls(finding, kernel.entry), *missing, *turned, *more):
         spots = [
             (_Spot(line.at, after=line.after),) if line.at is not None else places.get(line.where, ()) for line in group
         ]

@@ -136,6 +136,30 @@ def test_both_ends_of_a_way_to_another_cta_are_changed(tmp_path: Path) -> None:
     ] in [[edit.what for edit in repair.edits] for repair in repairs]
 
 
+FLAG = """
+@!%p0 bra DONE;
+mov.u32 %r5, %ctaid.x;
+setp.ne.u32 %p1, %r5, 0;
+@%p1 bra READER;
+st.global.u32 [%d0], 7;
+st.release.gpu.global.u32 [%d0+64], 1;
+bra DONE;
+READER:
+ld.acquire.gpu.global.u32 %r6, [%d0+64];
+ld.global.u32 %r7, [%d0];
+DONE:
+"""
+
+
+def test_a_flag_that_is_looked_at_once_is_polled(tmp_path: Path) -> None:
+    path = tmp_path / "k.ptx"
+    path.write_text(kernel_text(FLAG))
+    (repair,) = fix_kernel(path, launch(32, 2, "zero"), seconds=PATIENCE, most=1).repairs
+    label, branch = (edit.text for edit in repair.edits)
+    assert label == "AGAIN_0:" and branch.endswith("setp.ne.b32 %other0, %r6, 1; @%other0 bra AGAIN_0;")
+    assert "+AGAIN_0:\n ld.acquire" in repair.diff
+
+
 BINS = """
 and.b32 %r4, %r1, 124;
 add.u32 %r5, %r2, %r4;
