@@ -27,7 +27,7 @@ from memmodel.ptx.vocabulary import Sem
 from memmodel.search.differences import compared_flags
 from memmodel.search.edits import edited
 from memmodel.search.edits.comparing import EFFORT, MORE_EFFORT, ComparedModels, labels_in
-from memmodel.search.edits.completing import by_flags, reached, spelt_out
+from memmodel.search.edits.completing import by_flags, by_word, reached, spelt_out
 from memmodel.search.edits.identical import identical
 from memmodel.search.edits.reducing import bare, size_of
 from memmodel.search.edits.tasks import sides_of
@@ -166,7 +166,7 @@ def test_of_two_sets_of_words_the_one_that_brings_fewer_comes_first(model):
     first = sides_of("ptx-9.4", model("bulk-reduction-acquires")).chosen_words().first
     assert "wait_group" in first[0].words and all("copy.in" not in words.words for words in first)
     assert [("st.tile.release" in it.words, "st.shared.release" in it.words) for it in first] == [
-        (False, False), (True, False), (False, True), (True, True),
+        (False, False), (False, True), (True, False), (True, True),
     ]  # fmt: skip
 
 
@@ -222,6 +222,30 @@ def test_where_a_program_is_known_further_words_are_asked_for_one_that_is_smalle
     found.bounds.clear()
     edited.chosen_programs(sides, HereAndNow(), found, float("inf"), lambda stage: None, others=True)
     assert found.bounds == {replace(vague, idle=True): 1}
+
+
+def test_where_a_program_is_known_few_words_come_first_one_smaller_than_it(monkeypatch, model):
+    """Many words cost too much; what is left is asked for from the smallest size."""
+    asked = list[tuple[int, int]]()
+    few, many = vocabulary(["ld.weak", "st.weak"]), vocabulary(["ld.weak", "st.weak", "ld.acquire", "st.release"])
+    monkeypatch.setattr(ChosenWords, "first", [few, many])
+    monkeypatch.setattr(
+        "memmodel.search.edits.edited.run",
+        lambda task, *_, first, **__: asked.append((first, len(task.vocabulary.words))) or Progress(),
+    )
+    found = edited.WhatDiffers(results=[{"size": 3}])
+    sides = sides_of("ptx-9.4", model("races-of-writes"))
+    edited.chosen_programs(sides, HereAndNow(), found, float("inf"), lambda stage: None)
+    assert asked == [(2, 2), (1, 2), (1, 4), (2, 4)]
+
+
+def test_a_word_hands_over_what_an_instruction_does_that_signals_an_object(model):
+    """The response of a try_cancel is seen by one thread, which tells another one, by a flag of its own."""
+    words = ("ld.shared.weak", "st.shared.weak", "arrive.release", "wait.acquire", "try_cancel")
+    assert {*by_word(words)} == {*words, "ld.acquire", "st.release"}
+    assert by_word(words[:-1]) == by_word((*words, "st.weak")) == ()
+    chosen = sides_of("ptx-9.4", model("refusal-seen-by-a-neighbour")).chosen_words()
+    assert {*chosen.others[0].words} == {*words, "ld.acquire", "st.release"}
 
 
 def test_a_restricted_fence_comes_with_the_places_that_it_covers():
@@ -363,7 +387,7 @@ def test_a_tile_may_hand_a_word_over():
     """A strong copy reads a tile as a flag: what it hands over is elsewhere, in global memory."""
     copies = ("fence.acq_rel", "ld.shared.weak", "st.shared.weak", "copy.out.relaxed", "wait_group")
     flagged = {"ld.weak", "st.weak", "fence.acq_rel", "copy.out.relaxed", "wait_group"}
-    by_class = [{f"ld.{kind}.acquire", f"st.{kind}.release"} for kind in ("tile", "shared")]
+    by_class = [{f"ld.{kind}.acquire", f"st.{kind}.release"} for kind in ("shared", "tile")]
     assert [{*words} for words in by_flags(copies)] == [flagged | flags for flags in by_class]
     assert by_flags(copies[1:]) == by_flags(("ld.weak", *copies)) == []
     reads = [label for label in word_labels("copy.out.relaxed") if isinstance(label, Access) and label.asynchronous]

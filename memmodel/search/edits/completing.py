@@ -28,8 +28,11 @@ _HANDED_OVER = {
 }
 """What hands a place of a class over to another thread. A tile goes with the shared memory that it is copied to."""
 
-_FLAGS = {TILE: ("ld.tile.acquire", "st.tile.release"), SHARED: ("ld.shared.acquire", "st.shared.release")}
-"""What hands another place over by a tile."""
+_FLAGS = {SHARED: ("ld.shared.acquire", "st.shared.release"), TILE: ("ld.tile.acquire", "st.tile.release")}
+"""What hands another place over by a tile: first by one in shared memory, whose programs cost less."""
+
+_FLAGGED = ("ld.acquire", "st.release")
+"""What hands another place over by a word in global memory."""
 
 _ORDERING = ("fence.acq_rel", "fence.sc", "fence.acquire", "fence.release")
 """Fences that hand over what is done elsewhere."""
@@ -72,6 +75,15 @@ def by_flags(words: Sequence[str]) -> list[tuple[str, ...]]:
     weak = {word for kind in _FLAGS for word in ACCESSES[kind]}
     wanted = [{*words, *flags, *ACCESSES[GLOBAL]} - weak for kind, flags in _FLAGS.items() if kind in kinds]
     return [tuple(word for word in every_word() if word in some) for some in wanted]
+
+
+def by_word(words: Sequence[str]) -> tuple[str, ...]:
+    """The words with a word in global memory that hands over what an instruction does that signals an object: the phase
+    that it ends hands nothing else over. Empty if none does, or a word is there."""
+    places = [ingredient_of(word).places for word in words]
+    if any(GLOBAL in kinds for kinds in places) or not any(OBJECT in kinds and len(kinds) > 1 for kinds in places):
+        return ()
+    return tuple(word for word in every_word() if word in {*words, *_FLAGGED})
 
 
 def spelt_out(words: Sequence[str], placing: Placing = Placing()) -> Vocabulary:

@@ -127,31 +127,39 @@ def chosen_programs(
 ) -> None:
     """Ask for a smallest program of the words that the difference is about, smaller than what was found. What was
     tried before is not tried again. `others`: of the further words; where a program is known, one that is smaller by
-    one first."""
+    one first, of the first words if they are few: what has idle instructions stands for smaller programs, too."""
     chosen, done = sides.chosen_words(), dict[Vocabulary, set[int]]()
     sizes = range(1, (_LARGEST if others else _LARGEST_SOLVED) + 1)
     if others and differences.size is not None:
         sizes = range(min(differences.size - 1, _LARGEST_SOLVED), 0, -1)
-    for size in sizes:
-        for known in chosen.others if others else chosen.first:
-            words = replace(known, idle=True)
-            if until - monotonic() < 1:
-                return
-            if size >= (differences.size or _LARGEST_SOLVED + 1) or differences.bounds.get(words, 0) >= size:
-                continue
-            report(f"programs of {few(size, 'instruction')} of {', '.join(words.words)}")
-            task = SolvingTask(sides.first, sides.second, words, size, sides.outcomes, sides.old)
-            progress = run(task, where, first=size, seconds=until - monotonic(), open_after=True)
-            differences.results += progress.results
-            if progress.signal is not None:
-                raise progress.signal
-            if progress.bound == size:
-                done.setdefault(words, set()).add(size)
-            while differences.bounds.get(words, 0) + 1 in done.get(words, ()):
-                differences.bounds[words] = differences.bounds.get(words, 0) + 1
-            if progress.interrupted:
-                where.forget()
-                return
+    asked = list(product(sizes, chosen.others if others else chosen.first))
+    if differences.size is not None and not others:
+        least = differences.size - 1
+        asked.sort(key=lambda question: question[0] != least or _is_wide(question[1], chosen.first))
+    for size, known in asked:
+        words = replace(known, idle=True)
+        if until - monotonic() < 1:
+            return
+        if size >= (differences.size or _LARGEST_SOLVED + 1) or differences.bounds.get(words, 0) >= size:
+            continue
+        report(f"programs of {few(size, 'instruction')} of {', '.join(words.words)}")
+        task = SolvingTask(sides.first, sides.second, words, size, sides.outcomes, sides.old)
+        progress = run(task, where, first=size, seconds=until - monotonic(), open_after=True)
+        differences.results += progress.results
+        if progress.signal is not None:
+            raise progress.signal
+        if progress.bound == size:
+            done.setdefault(words, set()).add(size)
+        while differences.bounds.get(words, 0) + 1 in done.get(words, ()):
+            differences.bounds[words] = differences.bounds.get(words, 0) + 1
+        if progress.interrupted:
+            where.forget()
+            return
+
+
+def _is_wide(words: Vocabulary, every: Sequence[Vocabulary]) -> bool:
+    """True for at least twice as many words as the fewest: their programs cost many times more."""
+    return len(words.words) >= 2 * min(len(some.words) for some in every)
 
 
 def small_programs(

@@ -14,7 +14,16 @@ from itertools import islice
 
 from memmodel.base.labels import Label
 from memmodel.isa.rows.ingredients import GLOBAL, OBJECT, Grain
-from memmodel.search.edits.completing import ACCESSES, Placing, by_flags, classes_of, handing_over, reached, spelt_out
+from memmodel.search.edits.completing import (
+    ACCESSES,
+    Placing,
+    by_flags,
+    by_word,
+    classes_of,
+    handing_over,
+    reached,
+    spelt_out,
+)
 from memmodel.search.edits.least_words import Disagree, sets_of_words
 from memmodel.search.edits.word_labels import (
     ALWAYS,
@@ -60,12 +69,15 @@ class ChosenWords:
 
     @cached_property
     def others(self) -> list[Vocabulary]:
-        """Further words that may show it: with a proxy fence, and without an instruction that the first ones need."""
+        """Further words that may show it: with a proxy fence, with a word that hands over beside an object that is
+        signalled, and without an instruction that the first ones need."""
         if not self._first:
             return []
         near = self._first[0]
         sets = [*self._begun[1:], *islice(self._sets, _OTHERS + 1 - len(self._begun))]
         others = [near for words in sets for near in _near(_with_kin(words, self._every), self._disagree)]
+        if flagged := by_word(near):
+            others.insert(0, flagged)
         if any(ingredient_of(word).grain is Grain.WHOLE for word in near):
             others.insert(0, reached((*near, *handing_over(near), _BRIDGE)))
         return [spelt_out(words, self._placing) for words in dict.fromkeys(others) if words not in self._first]
