@@ -200,7 +200,7 @@ thread C @ cta 0 { bar.sync 1; st.relaxed.cta.shared.u32 [more], 1; ld.shared.u3
         (COUNTED_UP, "add.u32 -> xor.b32, for a parity"),
         (NO_COPY, "mbarrier.arrive.shared::cta.b64 after st.shared.u32"),
         (SOME_WARPS, "A, B: a count of 64 at barrier 0"),
-        (NEXT_TILE, "S, line 9: bar.sync 0; before bra; C, line 13: bar.sync 0; after ld.shared.u32"),
+        (NEXT_TILE, "S, line 6: move bar.sync behind DONE (line 10)"),
     ],
     ids=[
         "half",
