@@ -39,9 +39,9 @@ def condition_sources(execution: Execution, condition: Condition) -> int:
     return sum(1 << number for number in reached(pending, lambda number: bits(sources[number])))
 
 
-def with_open_reads(execution: Execution, condition: Condition) -> Execution:
+def with_open_reads(execution: Execution, condition: Condition, *, of_equal_values: bool) -> Execution:
     """The execution without the writes that a load returns whose registers neither a condition nor an instruction
-    uses, or where another write has left the same value."""
+    uses. `of_equal_values`: and without those that a weak read returns where another write has left the same value."""
     lowered = execution.frame.lowered
     used = [_used(program) for program in lowered.programs]
     names = [thread.name for thread in lowered.test.threads]
@@ -55,7 +55,8 @@ def with_open_reads(execution: Execution, condition: Condition) -> Execution:
             thread, step = record.name.thread, record.name.step
             registers = assigned(lowered.programs[thread].steps[step].op)
             open_reads |= (used[thread].isdisjoint(registers)) << number
-        if isinstance(label, Access) and label.side is Side.READ and label.sem is Sem.WEAK and not label.rmw:
+        weak = isinstance(label, Access) and label.side is Side.READ and label.sem is Sem.WEAK and not label.rmw
+        if of_equal_values and weak:
             open_reads |= _is_left_twice(execution, number) << number
     rf = [row & ~open_reads for row in execution.relation("rf")]
     return replace(execution, chosen_relations={**execution.chosen_relations, "rf": rf})

@@ -101,6 +101,7 @@ class Diagnosing:
         self._choices = [(check, name) for check in model.axioms for name in CHOSEN if _subtracts(check, name)]
         if flag is None:
             self._in_order_of_reads()
+        self.as_asked = self._as_asked(of_equal_values=True)
 
     @cached_property
     def sources(self) -> int:
@@ -124,11 +125,12 @@ class Diagnosing:
         asked = test.condition if test.quantifier is not Quantifier.FORALL else Not(test.condition)
         return first_that_holds(asked, lambda condition: finals.holds(condition, registers, last))
 
-    @cached_property
-    def as_asked(self) -> Execution:
-        """The execution as far as the outcome asks about it. A change that forbids it because of another value does not
-        forbid the outcome."""
-        return self.execution if self.flag is not None else with_open_reads(self.execution, self._condition())
+    def _as_asked(self, *, of_equal_values: bool) -> Execution:
+        """The execution as far as the outcome asks about it. A change that forbids it because of another value, or
+        because of another write of the same value, does not forbid the outcome."""
+        if self.flag is not None:
+            return self.execution
+        return with_open_reads(self.execution, self._condition(), of_equal_values=of_equal_values)
 
     def _in_order_of_reads(self) -> None:
         """Put a write that leads to another one before that in coherence order, where the execution has them the other
@@ -177,6 +179,15 @@ class Diagnosing:
         return self._of(kept) if at_any_price or len(kept) <= len(mine.changes) else None
 
     def _diagnosis(self) -> Diagnosis | None:
+        """What forbids the outcome whichever write a read has its value from; if nothing does, this execution of it."""
+        diagnosis = self._of_what_is_asked()
+        if diagnosis is None and self.flag is None:
+            every, self.as_asked = self.as_asked, self._as_asked(of_equal_values=False)
+            if self.as_asked.relation("rf") != every.relation("rf"):
+                diagnosis = self._of_what_is_asked()
+        return diagnosis
+
+    def _of_what_is_asked(self) -> Diagnosis | None:
         by_pair = self._by_a_pair() if self.flag is None else None
         if by_pair is not None:
             return by_pair
