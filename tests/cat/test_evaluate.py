@@ -27,6 +27,8 @@ from memmodel.referee.evaluate import Ranks, evaluate
 from memmodel.refine.views import SureRows, View
 from memmodel.search.judging.slices import ModelSlices, WorldAlgebra
 
+pytestmark = pytest.mark.turns(2)
+
 counts = st.integers(1, MOST_EVENTS)
 
 

@@ -20,6 +20,8 @@ from memmodel.cat.decisions import decisions
 from memmodel.cli import main
 from memmodel.report.readings import ReadingsReport, Verdict
 
+pytestmark = pytest.mark.turns(2)
+
 LITMUS = ROOT / "litmus"
 DOCS = ROOT / "docs"
 PLACED = LITMUS / "proxy" / "MP+store-F.tex+tld@two-ctas.litmus"

@@ -28,6 +28,8 @@ from memmodel.solve.solver import Solver
 from memmodel.why import diagnose, limited
 from memmodel.why.records import Reason
 
+pytestmark = pytest.mark.turns(2)
+
 
 @pytest.fixture(scope="module")
 def answered():

@@ -21,6 +21,8 @@ from memmodel.engine import Options
 from memmodel.errors import InputError
 from memmodel.source import Source
 
+pytestmark = pytest.mark.turns(2)
+
 TOTAL = "docs/examples/total.cat"
 MP = """PTX MP
 { x = 0; y = 0; }

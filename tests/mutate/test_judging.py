@@ -38,6 +38,8 @@ from memmodel.ptx.vocabulary import Scope
 from memmodel.search.judging.alike import upper_bounds
 from memmodel.search.judging.slices import WorldAlgebra
 
+pytestmark = pytest.mark.turns(2)
+
 MODEL = "ptx-9.4"
 BOUND = 3
 

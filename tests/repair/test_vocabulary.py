@@ -10,6 +10,8 @@ from memmodel.errors import InputError
 from memmodel.repair.fix import fix
 from memmodel.repair.weaken import weaken
 
+pytestmark = pytest.mark.turns(2)
+
 MODELS = (api.load("ptx-9.4"),)
 
 TWO_NUMBERS = """PTX ids

@@ -12,6 +12,8 @@ from memmodel.isa.rows.spelling import Spelling
 from memmodel.repair.costs import cost
 from memmodel.repair.fix import fix
 
+pytestmark = pytest.mark.turns(2)
+
 MODELS = (api.load("ptx-9.4"),)
 
 TWO_PENDING = """PTX pending

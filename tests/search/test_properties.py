@@ -19,6 +19,8 @@ from memmodel.search.solving.property import ask_for
 from memmodel.search.vocabulary import Vocabulary, vocabulary
 from memmodel.search.work import HereAndNow, run
 
+pytestmark = pytest.mark.turns(2)
+
 
 def words_of(one: Broken) -> Vocabulary:
     it = load_property(one.property)

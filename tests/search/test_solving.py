@@ -34,6 +34,8 @@ from memmodel.search.work import HereAndNow, run
 from memmodel.solve.cadical import CaDiCaL
 from memmodel.solve.formulas import Satisfiable
 
+pytestmark = pytest.mark.turns(2)
+
 ONE_CTA = ((0, 0, 0), (0, 0, 0))
 TWO_CTAS = ((0, 0, 0), (0, 1, 1))
 

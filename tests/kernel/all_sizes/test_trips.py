@@ -18,6 +18,8 @@ from memmodel.kernel.all_sizes.period_insertion import Participant, PeriodInsert
 from memmodel.kernel.all_sizes.periods import Cuts
 from memmodel.kernel.launch import read_launch
 
+pytestmark = pytest.mark.turns(2)
+
 EXAMPLES = ROOT / "docs/examples/kernels"
 
 # Each round: all threads store to a slot, meet, load what the other warp stored.

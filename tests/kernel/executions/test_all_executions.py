@@ -10,6 +10,8 @@ from helpers.kernel.samples import judged
 
 from memmodel.kernel.order.verdict import KernelVerdict
 
+pytestmark = pytest.mark.turns(2)
+
 INCREMENT = "ld.global.u32 %r21, [%d0+64];\nadd.u32 %r21, %r21, 1;\nst.global.u32 [%d0+64], %r21;\n"
 TRY = "@!%p0 bra OUT;\n{again}{take}\nsetp.ne.u32 %p2, %r22, 0;\n@%p2 bra {to};\n" + INCREMENT + "{free}\nOUT:"
 CAS, EXCH = "atom.acquire.gpu.global.cas.b32 %r22, [%d0], 0, 1;", "atom.acquire.gpu.global.exch.b32 %r22, [%d0], 1;"

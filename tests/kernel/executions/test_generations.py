@@ -8,6 +8,8 @@ from helpers.kernel.random_decisions import races
 from helpers.kernel.random_generations import generations
 from helpers.kernel.samples import judged
 
+pytestmark = pytest.mark.turns(2)
+
 FENCE = "fence.acq_rel.gpu;"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from helpers.kernel.samples import judged
 
+pytestmark = pytest.mark.turns(2)
+
 READ = "ld.global.u32 %r21, [%d0+64];"
 STORE = "st.release.gpu.global.u32 [%d0], 1;"
 FLAGS = {

@@ -29,6 +29,8 @@ from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.problems import Refused
 
+pytestmark = pytest.mark.turns(2)
+
 
 def rules(verdict: KernelVerdict) -> set[str]:
     return {one.rule for one in verdict.findings}

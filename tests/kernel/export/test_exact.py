@@ -11,6 +11,8 @@ from helpers.kernel.random_mutants import unwritten
 
 from memmodel.kernel.conflicts.roles import Roles
 
+pytestmark = pytest.mark.turns(2)
+
 FIRST = 700_000
 CHOSEN = {
     "mutant": (1, 3, 17, 32, 76, 90, 91, 137, 138, 166, 225, 348, 392, 407, 423, 437, 466, 468, 481, 587),

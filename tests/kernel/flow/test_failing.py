@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from helpers.kernel.samples import judged
 
+pytestmark = pytest.mark.turns(2)
+
 TEST = """
 .func (.param .b32 r) passed(.param .b32 o, .param .b32 phase)
 {

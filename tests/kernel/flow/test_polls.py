@@ -10,6 +10,8 @@ from memmodel.kernel.flow.polling import _succeeding, complaints
 from memmodel.ptx.module.reader import parse_module
 from memmodel.source import Source
 
+pytestmark = pytest.mark.turns(2)
+
 KERNEL = """
 mov.u32 %r20, %ctaid.x;
 mov.u32 %r21, 0;

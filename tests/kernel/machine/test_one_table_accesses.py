@@ -18,6 +18,8 @@ from memmodel.isa.rows.spelling import Spelling
 from memmodel.isa.table import HEADS
 from memmodel.litmus.syntax import Layout
 
+pytestmark = pytest.mark.turns(2)
+
 HINTS = ("cop", "L1", "L2", "hint", "prefetch")
 """Slots of words without an effect."""
 

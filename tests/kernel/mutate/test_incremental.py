@@ -38,6 +38,8 @@ from memmodel.limits.usage import Usage
 from memmodel.ptx.module.syntax import PtxFunction
 from memmodel.workers import KILLED
 
+pytestmark = pytest.mark.turns(2)
+
 MODEL = load_model("ptx-9.4")
 HALVES = NEIGHBOUR.format(sync="bar.arrive 1, 128;\nbar.sync 1, 128;\nbar.sync 0;")
 HANDED_OVER = """

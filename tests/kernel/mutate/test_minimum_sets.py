@@ -10,6 +10,8 @@ from helpers.kernel.samples import entry, module
 
 from benchmarks.minimum_sets import EXAMPLES, GALLERY, blanked, examined, holds, kernels
 
+pytestmark = pytest.mark.turns(2)
+
 SMALL = [*(EXAMPLES / f"{name}.ptx" for name in ("dsmem", "st_async", "tma_pipeline")), *kernels([GALLERY])]
 """Kernels whose report takes seconds."""
 

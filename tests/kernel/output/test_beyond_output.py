@@ -16,6 +16,8 @@ from memmodel.kernel.check.conductor import check_kernel
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.question import LaunchWords
 
+pytestmark = pytest.mark.turns(2)
+
 LOOP = (
     HEAD
     + """

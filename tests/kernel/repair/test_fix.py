@@ -34,6 +34,8 @@ from memmodel.ptx.vocabulary import Space
 from memmodel.repair.edits import diff
 from memmodel.source import Source
 
+pytestmark = pytest.mark.turns(2)
+
 EXAMPLES = ROOT / "docs" / "examples" / "kernels"
 
 
