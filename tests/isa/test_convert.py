@@ -48,10 +48,9 @@ def other(layout: Layout) -> Layout:
     return Layout.BLOCKS if layout is Layout.COLUMNS else Layout.COLUMNS
 
 
-def files(root: Path, layout: Layout) -> list[Path]:
-    """A table begins with its init block, a file of blocks does not."""
-    found = sorted(root.rglob("*.litmus"))
-    return [path for path in found if parse_litmus(Source.read(path)).layout is layout]
+def tables(paths: list[Path]) -> list[Path]:
+    """Those of the files that are tables."""
+    return [path for path in paths if parse_litmus(Source.read(path)).layout is Layout.COLUMNS]
 
 
 @cache
@@ -83,7 +82,7 @@ def ask(test: LitmusTest) -> Answer:
 # ---- whole files ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", share(files(SUITE, Layout.COLUMNS), 8), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", tables(share(sorted(SUITE.rglob("*.litmus")), 8)), ids=lambda path: path.stem)
 def test_a_table_answers_alike_in_blocks(path: Path) -> None:
     test = parse_litmus(Source.read(path))
     try:
@@ -136,7 +135,7 @@ def test_tables_assemble_in_blocks() -> None:
         assembler = Assembler.find()
     except InputError:
         pytest.skip("no ptxas: pip install 'memmodel[ptx]'")
-    for path in files(SUITE, Layout.COLUMNS)[::15]:
+    for path in tables(sorted(SUITE.rglob("*.litmus"))[::15]):
         try:
             made = convert(parse_litmus(Source.read(path)), Layout.BLOCKS)
         except InputError:

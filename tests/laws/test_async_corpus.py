@@ -87,7 +87,7 @@ REPORTED = {
 """Files whose outcome never happens although the model reports something about them, and why."""
 
 
-@pytest.mark.parametrize("case", share(cases(FILES), 12), ids=str)
+@pytest.mark.parametrize("case", cases(share(FILES, 12)), ids=str)
 def test_what_happens_is_what_the_file_expects(case: Case) -> None:
     """On both engines; and what is right is not reported, unless the file asks for a finding as well."""
     check_case(case)

@@ -97,7 +97,7 @@ def test_names_are_unique() -> None:
 # ---- what happens ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", share(cases(GENERIC), 10), ids=str)
+@pytest.mark.parametrize("case", cases(share(GENERIC, 10)), ids=str)
 def test_both_engines_observe_what_the_file_expects(case: Case) -> None:
     large = LARGE + LARGE_SC if case.model == "sc" else LARGE
     assert check_case(case) is not case.path.startswith(large)
