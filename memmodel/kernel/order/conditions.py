@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import NamedTuple
 
 from memmodel.base.labels import Action, Allocates, Allocation, Barrier, Half, Mbarrier, Signal, action_of, layout_of
@@ -331,37 +332,91 @@ class ColumnOrder:
 class RegisterPools:
     """What the warps of a run did to the registers of their CTAs, made ready to be looked at under many orders.
 
-    A setmaxnreg.inc waits until others have given back enough. Where nothing is given back later than something is
-    taken, whatever is given back comes in every schedule, and it is enough for all, as in this run.
+    A setmaxnreg.inc waits until the pool of its CTA has enough. It gets them in every schedule if there are enough
+    wherever the other warps may stand meanwhile: at an inc of which this is not known, or behind one.
     """
 
     def __init__(self, graph: Graph, run: LaunchTrace) -> None:
-        self._changes = [
-            (change, self._numbers(graph, run, change, behind=True), self._numbers(graph, run, change, behind=False))
-            for change in run.register_changes
+        self._graph, self._run = graph, run
+        by_class: dict[object, dict[int, list[RegisterChange]]] = {}
+        for change in run.register_changes:
+            by_class.setdefault(graph.roles.cta_class[change.cta], {}).setdefault(change.cta, []).append(change)
+        self._pools = [next(iter(ctas.values())) for ctas in by_class.values()]
+        """The changes of a CTA of each class, in the order of the run."""
+        self._between = [
+            [[self._ends(changes, first, second) for second in range(len(changes))] for first in range(len(changes))]
+            for changes in self._pools
         ]
+        """Of two changes of a CTA the events that order them; None if one warp makes the first and then the other."""
 
-    @staticmethod
-    def _numbers(graph: Graph, run: LaunchTrace, change: RegisterChange, *, behind: bool) -> list[int]:
-        """The first event of each lane behind a change, or the last one before it."""
-        numbers = []
-        for thread, place in change.places:
-            events = run.threads[thread].events
-            left = events[place:] if behind else reversed(events[:place])
-            numbers += [graph.number[id(event)] for event in left if id(event) in graph.number][:1]
-        return numbers
+    def _ends(self, changes: list[RegisterChange], one: int, other: int) -> list[tuple[int, int]] | None:
+        """The events of threads that stand for those of two warps: the first ones behind one change, each with the last
+        ones before the other."""
+        threads, roles, first, second = self._run.threads, self._graph.roles, changes[one], changes[other]
+        if threads[first.places[0][0]].warp == threads[second.places[0][0]].warp:
+            return None if one < other else []
+        lanes = [{roles.who[thread]: (thread, place) for thread, place in it.places} for it in (first, second)]
+        ends = []
+        for (left, behind), (right, ahead) in product(*(it.values() for it in lanes)):
+            stand, other_stands = roles.pair(threads[left], threads[right])
+            if ahead and behind < len(threads[stand].events):
+                first_event, last_event = threads[stand].events[behind], threads[other_stands].events[ahead - 1]
+                ends.append((self._graph.number[id(first_event)], self._graph.number[id(last_event)]))
+        return ends
 
     def complaints(self, before: Rows) -> Iterator[tuple[int, str]]:
         """The number of the instruction, and what is wrong. `before`: the order of execution."""
-        for number, (taken, behind, _) in enumerate(self._changes):
-            for later, (given, _, ahead) in enumerate(self._changes):
-                if taken.cta != given.cta or taken.taken < 0 or given.taken > 0:
-                    continue
-                threads = {thread for thread, _ in taken.places}
-                own = number < later and any(thread in threads for thread, _ in given.places)
-                if own or any(first == last or before[first] >> last & 1 for first in behind for last in ahead):
-                    yield taken.at, "in another schedule the registers may be given back only after it"
-                    break
+
+        def is_ordered(ends: list[tuple[int, int]] | None) -> bool:
+            return ends is None or any(first == last or before[first] >> last & 1 for first, last in ends)
+
+        for changes, between in zip(self._pools, self._between, strict=True):
+            warps: dict[int, list[int]] = {}
+            for number, change in enumerate(changes):
+                warps.setdefault(self._run.threads[change.places[0][0]].warp, []).append(number)
+            after = [sum(is_ordered(ends) << later for later, ends in enumerate(row)) for row in between]
+            pool = _Pool(changes, list(warps.values()), after)
+            waiting = sum((change.taken > 0) << number for number, change in enumerate(changes))
+            while served := sum(1 << it for it in bits(waiting) if pool.is_enough(it, waiting)):
+                waiting &= ~served
+            for number in bits(waiting):
+                yield changes[number].at, "in another schedule it may have to wait for registers that others hold"
+
+
+class _Pool(NamedTuple):
+    """The registers of a CTA: its `changes` by number, those of each of its `warps` in program order, and which come
+    `after` each in every schedule."""
+
+    changes: list[RegisterChange]
+    warps: list[list[int]]
+    after: list[int]
+
+    def is_enough(self, number: int, waiting: int) -> bool:
+        """True if an inc finds enough in every schedule. `waiting`: the incs of which this is not known."""
+        first, own = self.changes[0], self.changes[number]
+        others = [it for it in bits(waiting & ~self.after[number]) if it != number and not self.after[it] >> number & 1]
+        pool = first.left + first.taken
+        for warp in self.warps:
+            if number in warp:
+                pool -= sum(self.changes[it].taken for it in warp[: warp.index(number)])
+            else:
+                pool -= self._most_taken(warp, number, others)
+        return pool >= own.taken
+
+    def _most_taken(self, warp: list[int], number: int, others: list[int]) -> int:
+        """What a warp holds more than at first, at most, while an inc of another one waits. `others`: incs that may
+        wait at that time."""
+        stops = sum(1 << it for it in others)
+        for other in others:
+            stops |= 0 if other in warp else self.after[other]
+        taken, most = 0, None
+        for it in warp:
+            if self.after[number] >> it & 1:
+                break
+            if stops >> it & 1 and not self.after[it] >> number & 1:
+                most = taken if most is None else max(most, taken)
+            taken += self.changes[it].taken
+        return taken if most is None else max(most, taken)
 
 
 def _ordered(

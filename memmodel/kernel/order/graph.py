@@ -63,7 +63,7 @@ class Graph:
     """The events of representatives."""
 
     def __init__(self, run: LaunchTrace, roles: Roles, conflicts: Conflicts) -> None:
-        self.run, self._by_instruction = run, conflicts.by_instruction
+        self.run, self.roles, self._by_instruction = run, roles, conflicts.by_instruction
         self.pairs: list[ConflictPair] = list(conflicts.pairs.values())
         self.points: list[Point] = []
         self.origins: list[PointOrigin] = []

@@ -73,6 +73,8 @@ class RegisterChange(NamedTuple):
     at: int
     cta: int
     taken: int
+    left: int
+    """How many registers the pool has then."""
     places: tuple[tuple[int, int], ...]
 
 

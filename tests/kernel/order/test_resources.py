@@ -50,33 +50,40 @@ SECOND:
 
 TAKE, GIVE = "setmaxnreg.inc.sync.aligned.u32 208;\n", "setmaxnreg.dec.sync.aligned.u32 160;\n"
 TOGETHER = "bar.sync 1, 256;\n"
+OWN = "bar.sync 2, 128;\n", "bar.sync 3, 128;\n"
+"""The warps of a warpgroup meet between two setmaxnreg."""
 
 
 @pytest.mark.parametrize(
     ("first", "second", "word"),
     [
         (TAKE + TOGETHER, TAKE + TOGETHER, "clean"),
-        (TAKE + GIVE + TOGETHER, TAKE + TOGETHER + GIVE, "undecided"),
-        (TAKE + TOGETHER + GIVE, TAKE + GIVE + TOGETHER, "undecided"),
+        (TAKE + OWN[0] + GIVE + TOGETHER, TAKE + TOGETHER + GIVE, "undecided"),
+        (TAKE + TOGETHER + GIVE, TAKE + OWN[1] + GIVE + TOGETHER, "findings"),
     ],
     ids=["all get some", "the second keeps them", "the first keeps them"],
 )
 def test_two_warpgroups_take_registers(first: str, second: str, word: str) -> None:
-    """A third one gives back what is enough for both, or for one at a time."""
-    given = 40 if word == "clean" else 112
-    body = f"""{GIVE}bar.sync 0;
-setp.lt.u32 %p5, %r0, 128;
-@%p5 bra FIRST;
+    """A third one has given back what is enough for both, or for one and three warps of the other."""
+    given = 40 if word == "clean" else 96
+    body = f"""setp.lt.u32 %p5, %r0, 128;
 setp.lt.u32 %p6, %r0, 256;
-@%p6 bra SECOND;
+@%p6 bra TWO;
 setmaxnreg.dec.sync.aligned.u32 {given};
+bra READY;
+TWO:
+{GIVE}READY:
+bar.sync 0;
+@%p5 bra FIRST;
+@%p6 bra SECOND;
 bra OVER;
 FIRST:
 {first}bra OVER;
 SECOND:
 {second}OVER:
 """
-    assert verdict_of(body, threads=384).word == word
+    verdict = verdict_of(body, threads=384)
+    assert verdict.word == word, (verdict.findings, verdict.open)
 
 
 @pytest.mark.parametrize(("columns", "word"), [("64", "clean"), ("%r25", "undecided")])
@@ -86,3 +93,36 @@ def test_the_ctas_of_a_pair_ask_for_the_same_columns(columns: str, word: str) ->
     body = alloc(64).replace("64;", f"{columns};") + meet + dealloc(64).replace("64;", f"{columns};") + meet
     first = f"mov.u32 %r25, 64;\nshr.u32 %r25, %r25, %r5;\n{meet}"
     assert verdict_of(first + body.replace("cta_group::1", "cta_group::2"), ctas=2, cluster=2).word == word
+
+
+LENT = "setmaxnreg.inc.sync.aligned.u32 232;\n", "setmaxnreg.dec.sync.aligned.u32 168;\n"
+MORE = "setmaxnreg.inc.sync.aligned.u32 256;\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "word"),
+    [
+        (LENT[0] + TOGETHER + LENT[1] + TOGETHER, TOGETHER * 2 + MORE, "clean"),
+        (LENT[0] + OWN[0] + LENT[1] + TOGETHER, TOGETHER + MORE, "clean"),
+        (LENT[0] + OWN[0] + LENT[1], MORE, "findings"),
+        (LENT[0] + TOGETHER + LENT[1], MORE + TOGETHER, "findings"),
+        (LENT[0] + TOGETHER + LENT[1] + TOGETHER, TOGETHER + MORE + TOGETHER, "clean"),
+    ],
+    ids=["back before", "back before the barrier", "half of the warps each", "both at once", "between two barriers"],
+)
+def test_registers_that_are_lent(first: str, second: str, word: str) -> None:
+    """There are 128 for each thread of a warpgroup, of which one takes 64 and gives them back; the other needs 88."""
+    body = f"""bar.sync 0;
+setp.lt.u32 %p5, %r0, 128;
+@%p5 bra FIRST;
+setp.lt.u32 %p6, %r0, 256;
+@%p6 bra SECOND;
+setmaxnreg.dec.sync.aligned.u32 40;
+bra OVER;
+FIRST:
+{first}bra OVER;
+SECOND:
+{second}OVER:
+"""
+    verdict = verdict_of(body, threads=384)
+    assert verdict.word == word, (verdict.findings, verdict.open)

@@ -31,7 +31,7 @@ def take_registers(op: TakeRegisters, instruction: PtxInstruction) -> Blocking:
             return False
         warp.cta.spare -= more
         places = tuple((warp.threads[lane].number, len(warp.threads[lane].events)) for lane in lanes)
-        change = RegisterChange(instruction.number, warp.threads[lanes[0]].cta, more, places)
+        change = RegisterChange(instruction.number, warp.threads[lanes[0]].cta, more, warp.cta.spare, places)
         machine.run.register_changes += [change] if more else []
         warp.limit, warp.limit_known = op.count, True
         machine.version += 1
