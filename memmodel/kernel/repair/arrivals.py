@@ -12,14 +12,16 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from memmodel.answer import HANG
 from memmodel.base.labels import Action, Mbarrier
 from memmodel.isa.lowered import lowered
 from memmodel.isa.rows.row import Effect
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.order.verdict import KernelFinding
 from memmodel.kernel.repair.lines import GUARD, MissingLine, Where
-from memmodel.kernel.repair.object_names import guarded, mapped, names_of
+from memmodel.kernel.repair.object_names import PLACE, guarded, mapped, names_of
 from memmodel.kernel.repair.warps import executions
+from memmodel.kernel.repair.words import Reworded
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.objects import AwaitedPhase
 from memmodel.program.warp_ops import CopyToTensorMemory, MultiplyInTensorMemory, ShiftTensorMemory
@@ -40,6 +42,32 @@ def arrivals(kernel: JudgedKernel, finding: KernelFinding) -> Iterator[tuple[Mis
     for awaited in dict.fromkeys(stuck.awaits for stuck in trace.stuck if stuck.at == at and stuck.awaits is not None):
         if awaited.live and awaited.pending > 0:
             yield from lacking.lines(awaited)
+
+
+def misnamed(kernel: JudgedKernel, finding: KernelFinding) -> Iterator[tuple[Reworded, ...]]:
+    """What signals another object beside the one whose phase lacks arrivals or bytes, with the name of that one."""
+    body, judged = kernel.entry.body or (), kernel.representative
+    if judged is None or finding.rule != HANG or len(finding.sides) != 1:
+        return
+    trace, at = judged.run.run, finding.sides[0].instruction.number
+    for awaited in dict.fromkeys(stuck.awaits for stuck in trace.stuck if stuck.at == at and stuck.awaits is not None):
+        signals: dict[int, set[int]] = {}
+        for (block, first), steps in trace.objects.items():
+            for step in steps if block is awaited.block and first != awaited.first else ():
+                if step.update and body[step.event.at].kind not in ("init", "inval"):
+                    signals.setdefault(step.event.at, set()).add(step.event.thread)
+        for number, threads in sorted(signals.items()):
+            yield from ((it,) for it in _renamed(body[number], names_of(body, trace, *awaited[:2], threads)))
+
+
+def _renamed(instruction: PtxInstruction, names: list[str]) -> Iterator[Reworded]:
+    """An instruction with another object, which is the last place that it names."""
+    text = instruction.span.text
+    old = next(reversed(list(PLACE.finditer(text))), None)
+    for name in names if old is not None else ():
+        if old is not None and name != old[0]:
+            new = f"{text[: old.start()]}{name}{text[old.end() :]}"
+            yield Reworded(instruction, new, f"{old[0]} becomes {name} in {instruction.opcode}", OTHER)
 
 
 @dataclass(slots=True)
@@ -112,4 +140,4 @@ def _effect(instruction: PtxInstruction) -> Effect | None:
     return None if row is None else row.effect
 
 
-__all__ = ["arrivals"]
+__all__ = ["arrivals", "misnamed"]

@@ -61,6 +61,11 @@ class KernelRepair:
     def left(self) -> list[FindingKey]:
         return [finding.key for finding in self.after.serious]
 
+    @property
+    def is_settled(self) -> bool:
+        """True if no condition is open: else the fault may show in what was not judged."""
+        return not self.after.open
+
 
 @dataclass(slots=True)
 class KernelRepairs:
@@ -132,6 +137,8 @@ class KernelMender:
             self._search(kernel, repairs)
         except KeyboardInterrupt as signal:
             repairs.signal, repairs.complete = signal, False
+        if any(repair.is_settled for repair in repairs.repairs):
+            repairs.repairs = [repair for repair in repairs.repairs if repair.is_settled]
         repairs.repairs.sort(key=lambda repair: (cost(repair.edits), repair.edits))
         known = [frozenset(repair.edits) for repair in repairs.repairs]
         repairs.repairs = [it for it in repairs.repairs if not any(less < frozenset(it.edits) for less in known)]
@@ -187,10 +194,12 @@ class KernelMender:
                 repairs.complete &= monotonic() <= self._until or bool(repairs.repairs)
                 continue
             if not kernel.verdict.serious:
-                in_vain, repair = 0, self._needed(_State(new, kernel), whole)
-                if all(known.diff != repair.diff for known in repairs.repairs):
+                repair = self._needed(_State(new, kernel), whole)
+                in_vain = 0 if repair.is_settled or not repairs.repairs else in_vain
+                known = repairs.repairs
+                if not any(it.diff == repair.diff or _same_but_wider(repair.edits, it.edits) for it in known):
                     repairs.repairs.append(repair)
-                if at.edits or len(repairs.repairs) >= self.most:
+                if at.edits or sum(repair.is_settled for repair in repairs.repairs) >= self.most:
                     break
             elif _new(kernel.verdict, at.kernel.verdict):
                 self._behind.append(_State(new, kernel))

@@ -19,7 +19,7 @@ from memmodel.kernel.order.graph import STEP
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.missing_order import synchronizes
 from memmodel.kernel.order.verdict import KernelFinding
-from memmodel.kernel.repair.arrivals import arrivals
+from memmodel.kernel.repair.arrivals import arrivals, misnamed
 from memmodel.kernel.repair.atomics import OneAtomic, atomics
 from memmodel.kernel.repair.edits import PtxEdit, PtxEdits, cost, disjoint, original
 from memmodel.kernel.repair.inits import inits
@@ -29,7 +29,15 @@ from memmodel.kernel.repair.parities import begun_otherwise, flips, kept_paritie
 from memmodel.kernel.repair.polls import polls
 from memmodel.kernel.repair.waits import waits
 from memmodel.kernel.repair.warps import partial
-from memmodel.kernel.repair.words import Reworded, expected_bytes, met_by_all, other_barriers, reworded, waiting_more
+from memmodel.kernel.repair.words import (
+    Reworded,
+    expected_bytes,
+    met_by_all,
+    other_barriers,
+    reworded,
+    waiting_more,
+    waits_or_arrives,
+)
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import JumpTarget
 from memmodel.ptx.targets import version_of
@@ -89,6 +97,7 @@ def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, part
         )
     body = kernel.entry.body or ()
     counts = (*met_by_all(kernel, finding), *other_barriers(finding, body), *expected_bytes(kernel, finding))
+    counts = (*counts, *waits_or_arrives(finding, body), *misnamed(kernel, finding))
     for change in (*reworded(finding, kernel.entry), *counts, *waiting_more(finding, kernel.entry)):
         yield from _together([_replaced(edit, edits) for edit in change], edits)
     for atomic in atomics(finding, kernel.entry):

@@ -25,6 +25,9 @@ from memmodel.repair.spellings import LEVELS, PROXY_SPACES, SCOPES
 
 GROUPS = ("wait_group", "wait_all")
 TESTS = ("test_wait", "try_wait")
+HALVES = ("relaxed", "acquire", "release")
+"""Semantics that lack an acquire or a release."""
+
 COUNTED = ("init", "arrive", "arrive_drop", "expect_tx")
 """Instructions on mbarrier objects that may end in a number of arrivals or bytes."""
 
@@ -86,6 +89,10 @@ def _stronger(way: list[PtxInstruction]) -> Iterator[tuple[Reworded, ...]]:
         return
     first, last = way[0], way[-1]
     release, acquire = _with_sem(first, releases=True), _with_sem(last, releases=False)
+    if first is last and first.words[0] == "atom" and "acq_rel" not in first.words:
+        words = _sem_in_place(first, "acq_rel") or first.words
+        yield (_opcode(first, words, OTHER + SCOPE_COST[_scope_of(words)] * SEM_FACTOR["acq_rel"]),)
+        return
     if release is not None:
         yield (release,)
     if acquire is not None:
@@ -116,17 +123,24 @@ def _with_sem(instruction: PtxInstruction, *, releases: bool) -> Reworded | None
     words = _sem_words(instruction, releases=releases)
     if words is None:
         return None
-    strong = instruction.words[0] in ("atom", "red", "ld", "st")
-    scope = next((word for word in words if word in SCOPES), "gpu" if strong else "cta")
     sem = next(word for word in words if word in SEM_FACTOR and word not in instruction.words)
-    return _opcode(instruction, words, OTHER + SCOPE_COST[scope] * SEM_FACTOR[sem])
+    return _opcode(instruction, words, OTHER + SCOPE_COST[_scope_of(words)] * SEM_FACTOR[sem])
+
+
+def _scope_of(words: tuple[str, ...]) -> str:
+    """The scope of a strong access, a fence or an arrival."""
+    return next((word for word in words if word in SCOPES), "gpu" if words[0] in ("atom", "red", "ld", "st") else "cta")
 
 
 def _sem_words(instruction: PtxInstruction, *, releases: bool) -> tuple[str, ...] | None:
     """The words of an instruction that releases, or acquires; None if it cannot, or does."""
     words = instruction.words
     if words[0] in ("atom", "red") and "async" not in words[1:2]:
-        sem = "release" if words[0] == "red" else "acq_rel"
+        sem = "release" if releases else "acquire"
+        if words[0] == "red" and not releases:
+            return None
+        if {"release", "acquire"} - {sem} & set(words):  # it keeps what it has
+            sem = "acq_rel"
     elif words[0] in ("ld", "st"):
         if (words[0] == "st") is not releases:
             return None
@@ -135,10 +149,16 @@ def _sem_words(instruction: PtxInstruction, *, releases: bool) -> tuple[str, ...
         sem = "release" if releases else "acquire"
     else:
         return None
-    if sem in words:
+    if sem in words or "acq_rel" in words:
         return None
-    if "relaxed" in words:
-        return tuple(sem if word == "relaxed" else word for word in words)
+    return _sem_in_place(instruction, sem)
+
+
+def _sem_in_place(instruction: PtxInstruction, sem: str) -> tuple[str, ...] | None:
+    """The words of an instruction with other semantics; None if it has none of its own."""
+    words = instruction.words
+    if set(HALVES) & set(words):
+        return tuple(sem if word in HALVES else word for word in words)
     if words[0] in ("atom", "red"):
         scoped = () if any(word in SCOPES for word in words) else ("gpu",)
         return (words[0], sem, *scoped, *words[1:])
@@ -224,6 +244,29 @@ def other_barriers(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> 
             yield (Reworded(instruction, text, f"barrier {own} becomes {number}", OTHER),)
 
 
+def waits_or_arrives(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterator[tuple[Reworded, ...]]:
+    """Where threads race, or wait for ever at a barrier: who only arrived there waits, or who waited only arrives.
+
+    Of threads that wait for ever, some wait at a barrier that others would come to if they had not waited.
+    """
+    hangs = finding.rule == HANG
+    if not hangs and finding.reason != MissingOrder.SYNCHRONIZATION.value:
+        return
+    at = {_barrier(side.instruction) for side in finding.sides} - {None}
+    for instruction in body if at or not hangs else ():
+        if _barrier(instruction) is None or len(instruction.operands) < 2:
+            continue
+        if instruction.kind == "arrive":
+            yield (_kind(instruction, "sync"),)
+        elif hangs and _barrier(instruction) in at:
+            yield (_kind(instruction, "arrive"),)
+
+
+def _kind(instruction: PtxInstruction, kind: str) -> Reworded:
+    words = tuple(kind if word == instruction.kind else word for word in instruction.words)
+    return _opcode(instruction, words, OTHER + SCOPE_COST["cta"])
+
+
 def _barrier(instruction: PtxInstruction) -> int | None:
     """The number of the barrier of a CTA at which an instruction arrives, if it is written out."""
     named = instruction.words[0] in ("bar", "barrier") and instruction.kind in ("sync", "arrive")
@@ -265,7 +308,9 @@ def _counts(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterato
     met = re.search(r"(\d+) of (\d+) threads have arrived at barrier", finding.message)
     arrived = () if met is None else (int(met[1]),)
     for instruction in (side.instruction for side in finding.sides) if arrived else ():
-        yield from _numbers(instruction, body, lambda old: arrived)
+        others = (it for it in body if it is not instruction and _barrier(it) == _barrier(instruction) is not None)
+        if all(it.operands[1:] != instruction.operands[1:] for it in others):  # else it waits for nobody that comes
+            yield from _numbers(instruction, body, lambda old: arrived)
     lacking = re.search(r"lacks (\d+) of (\d+) arrivals", finding.message)
     if lacking is None or lacking[1] != lacking[2] or "bytes" in finding.message:
         return  # a test that asks for the phase before would hide that this one never ends

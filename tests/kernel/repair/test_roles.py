@@ -1,0 +1,121 @@
+"""`memmodel kernel --fix` where an instruction is the right one but for a word: it arrives where it should wait,
+signals another object, or takes a lock without acquire."""
+
+from pathlib import Path
+
+import pytest
+from helpers.kernel.samples import entry, kernel_text, launch, module
+from helpers.patience import PATIENCE
+
+from memmodel import fix_kernel
+from memmodel.kernel.repair.words import _sem_words
+
+
+def whats(tmp_path: Path, body: str, ctas: int = 1, most: int = 3) -> list[list[str]]:
+    path = tmp_path / "k.ptx"
+    path.write_text(kernel_text(body))
+    found = fix_kernel(path, launch(ctas=ctas, init="zero"), seconds=PATIENCE, most=most)
+    return [[edit.what for edit in repair.edits] for repair in found.repairs]
+
+
+HANDED_BACK = """
+setp.ge.u32 %p2, %r0, 32;
+mov.u32 %r8, 0;
+@%p2 bra READER;
+WRITE: setp.eq.u32 %p3, %r8, 0;
+@!%p3 bar.arrive 2, 64;
+st.shared.u32 [%r3], %r8;
+bar.arrive 1, 64;
+add.u32 %r8, %r8, 1;
+setp.lt.u32 %p4, %r8, 2;
+@%p4 bra WRITE;
+bra DONE;
+READER:
+bar.sync 1, 64;
+ld.shared.u32 %r6, [%r3+-128];
+setp.lt.u32 %p4, %r8, 1;
+@%p4 bar.arrive 2, 64;
+add.u32 %r8, %r8, 1;
+setp.lt.u32 %p4, %r8, 2;
+@%p4 bra READER;
+DONE:
+"""
+
+
+def test_who_writes_again_waits_where_it_only_arrives(tmp_path: Path) -> None:
+    """Nobody waits at barrier 2, so that the second round writes while the first is read."""
+    assert ["bar.arrive becomes bar.sync"] in whats(tmp_path, HANDED_BACK, most=1)
+
+
+CROSSED = """
+setp.ge.u32 %p2, %r0, 32;
+@%p2 bra READER;
+bar.sync 2, 64;
+st.shared.u32 [%r3], %r0;
+bar.arrive 1, 64;
+bra DONE;
+READER:
+bar.sync 1, 64;
+ld.shared.u32 %r6, [%r3+-128];
+bar.arrive 2, 64;
+DONE:
+"""
+
+
+def test_who_waits_for_each_other_only_arrives(tmp_path: Path) -> None:
+    """The writer waits for a place that is handed back after it was read, though nothing was written yet."""
+    assert ["bar.sync becomes bar.arrive"] in whats(tmp_path, CROSSED)
+
+
+ANNOUNCED_ELSEWHERE = """
+@%p0 mbarrier.init.shared::cta.b64 [%r4], 1;
+@%p0 mbarrier.init.shared::cta.b64 [%r4+8], 1;
+bar.sync 0;
+@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4+8], 256;
+@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%d0], 256, [%r4];
+W: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r4], 0; @!%p1 bra W;
+ld.shared.u32 %r5, [%r3];
+"""
+
+
+def test_what_signals_another_object_gets_the_one_that_is_waited_for(tmp_path: Path) -> None:
+    for body in (
+        ANNOUNCED_ELSEWHERE,
+        ANNOUNCED_ELSEWHERE.replace("[%r4+8], 256", "[%r4], 256").replace("256, [%r4];", "256, [%r4+8];"),
+    ):
+        first = whats(tmp_path, body)[0]
+        assert len(first) == 1 and first[0].startswith("[%r4+8] becomes [%r4] in ")
+
+
+@pytest.mark.parametrize(
+    ("words", "releases", "wanted"),
+    [
+        ("atom.relaxed.gpu.global.cas.b32", False, "atom.acquire.gpu.global.cas.b32"),
+        ("atom.relaxed.gpu.global.cas.b32", True, "atom.release.gpu.global.cas.b32"),
+        ("atom.acquire.gpu.global.cas.b32", True, "atom.acq_rel.gpu.global.cas.b32"),
+        ("atom.global.cas.b32", False, "atom.acquire.gpu.global.cas.b32"),
+        ("atom.acq_rel.gpu.global.cas.b32", False, None),
+    ],
+)
+def test_an_atomic_that_takes_a_lock_acquires_and_does_no_more(words: str, releases: bool, wanted: str | None) -> None:
+    instruction = next(it for it in entry(module(f"{words} %r5, [%d0], 0, 1;")).body or () if it.words[0] == "atom")
+    changed = _sem_words(instruction, releases=releases)
+    assert (None if changed is None else ".".join(changed)) == wanted
+
+
+TOLD = """
+@!%p0 bra N;
+atom.relaxed.gpu.global.inc.u32 %r5, [%d0], 1;
+st.shared.u32 [s], 1;
+N:
+ld.shared.u32 %r7, [s];
+setp.eq.u32 %p3, %r7, 0;
+@%p3 bra DONE;
+st.global.u32 [%d0+64], 3;
+DONE:
+"""
+
+
+def test_a_repair_that_leaves_the_verdict_open_gives_way_to_one_that_does_not(tmp_path: Path) -> None:
+    """Warps may read the word before it is there: a barrier of the warp in front of the store only hides that."""
+    assert all("bar.sync 0" in what[0] and "ld.shared" in what[0] for what in whats(tmp_path, TOLD))
