@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import permutations
+from math import prod
 
 from memmodel.answer import HANG
 from memmodel.base.labels import Action, Mbarrier
@@ -19,13 +21,14 @@ from memmodel.isa.rows.row import Effect
 from memmodel.kernel.check.so_far import JudgedKernel
 from memmodel.kernel.order.verdict import KernelFinding
 from memmodel.kernel.repair.lines import GUARD, MissingLine, Where
-from memmodel.kernel.repair.object_names import PLACE, guarded, mapped, names_of
+from memmodel.kernel.repair.object_names import MAPPED, PLACE, guarded, mapped, names_of
 from memmodel.kernel.repair.warps import executions
 from memmodel.kernel.repair.words import Reworded
 from memmodel.kernel.trace.launch import LaunchTrace
 from memmodel.kernel.trace.objects import AwaitedPhase
 from memmodel.program.warp_ops import CopyToTensorMemory, MultiplyInTensorMemory, ShiftTensorMemory
 from memmodel.ptx.module.syntax import PtxInstruction
+from memmodel.ptx.operands import JumpTarget
 from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR, WAIT
 
 ACCESSES = (Effect.MEMORY, Effect.ASYNCHRONOUS)
@@ -68,6 +71,39 @@ def _renamed(instruction: PtxInstruction, names: list[str]) -> Iterator[Reworded
         if old is not None and name != old[0]:
             new = f"{text[: old.start()]}{name}{text[old.end() :]}"
             yield Reworded(instruction, new, f"{old[0]} becomes {name} in {instruction.opcode}", OTHER)
+
+
+def first_arrivals(kernel: JudgedKernel, finding: KernelFinding) -> Iterator[tuple[MissingLine, ...]]:
+    """Threads that wait for ever at barriers of the CTA for each other: those at one of them arrive at the other one
+    first, in front of the wait or of a loop around it."""
+    body, judged = kernel.entry.body or (), kernel.representative
+    if judged is None or finding.rule != HANG:
+        return
+    stuck = sorted({it.at for it in judged.run.run.stuck if body[it.at].kind == "sync" and body[it.at].operands[1:]})
+    for at, other in permutations(stuck, 2):
+        opcode = body[other].opcode
+        text = GUARD.sub("", body[other].span.text).replace(opcode, opcode.replace("sync", "arrive"), 1) + ";"
+        yield (MissingLine(text, Where.SECOND, OTHER, body[at]),)
+        for branch in body[at:]:
+            target = branch.operands[0] if branch.words[0] == "bra" else None
+            if isinstance(target, JumpTarget) and 0 < target.at <= at:
+                yield (MissingLine(text, Where.SECOND, OTHER, body[target.at - 1], after=True),)
+
+
+def ranks(kernel: JudgedKernel, finding: KernelFinding) -> Iterator[tuple[Reworded, ...]]:
+    """Where threads wait for ever for an mbarrier object: places of another CTA of the cluster that the text maps."""
+    body, size = kernel.entry.body or (), prod(kernel.launch.cluster)
+    if finding.rule != HANG or finding.sides[0].instruction.words[0] != "mbarrier" or size == 1:
+        return
+    for instruction in body:
+        mapped_to = MAPPED.search(instruction.span.text)
+        if mapped_to is not None:
+            named = [match[3] for it in body if (match := MAPPED.search(it.span.text))]
+            for rank in dict.fromkeys((*named, *map(str, range(size)))):
+                text = instruction.span.text
+                new = f"{text[: mapped_to.start(3)]}{rank}{text[mapped_to.end(3) :]}"
+                if rank != mapped_to[3]:
+                    yield (Reworded(instruction, new, f"rank {mapped_to[3]} becomes {rank}", OTHER),)
 
 
 @dataclass(slots=True)
@@ -140,4 +176,4 @@ def _effect(instruction: PtxInstruction) -> Effect | None:
     return None if row is None else row.effect
 
 
-__all__ = ["arrivals", "misnamed"]
+__all__ = ["arrivals", "first_arrivals", "misnamed", "ranks"]

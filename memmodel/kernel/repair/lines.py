@@ -67,10 +67,15 @@ class MissingLine:
     after: bool = False
 
 
+WGMMA_FENCE = MissingLine("wgmma.fence.sync.aligned;", Where.SECOND, OTHER)
+
+
 def lines(finding: KernelFinding, entry: PtxFunction, cluster: int) -> Iterator[tuple[MissingLine, ...]]:
     """Lines to be put in together, the likeliest first. `cluster`: CTAs in a cluster."""
     if len(finding.sides) < 2:
         yield from _announced(finding, entry)
+        if any("wgmma" in side.instruction.words for side in finding.sides):
+            yield (WGMMA_FENCE,)
         if any("barrier.cluster.wait" in side.instruction.opcode for side in finding.sides):
             yield (MissingLine("barrier.cluster.arrive;", Where.SECOND, SCOPE_COST["cluster"]),)
         return
@@ -94,7 +99,7 @@ def lines(finding: KernelFinding, entry: PtxFunction, cluster: int) -> Iterator[
     if not alone:
         yield from _meetings(first, second, entry, clustered=cluster > 1 and scope != "gpu")
     if "wgmma" in second.instruction.words:
-        yield (MissingLine("wgmma.fence.sync.aligned;", Where.SECOND, OTHER),)
+        yield (WGMMA_FENCE,)
 
 
 def _proxies(finding: KernelFinding) -> Iterator[tuple[MissingLine, ...]]:

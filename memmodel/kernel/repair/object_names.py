@@ -82,4 +82,4 @@ def _operand(base: str, distance: int) -> str:
     return f"[{base}+{distance}]" if distance else f"[{base}]"
 
 
-__all__ = ["PLACE", "guarded", "mapped", "names_beside", "names_of", "unused"]
+__all__ = ["MAPPED", "PLACE", "guarded", "mapped", "names_beside", "names_of", "unused"]

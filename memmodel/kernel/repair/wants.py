@@ -19,7 +19,7 @@ from memmodel.kernel.order.graph import STEP
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.missing_order import synchronizes
 from memmodel.kernel.order.verdict import KernelFinding
-from memmodel.kernel.repair.arrivals import arrivals, misnamed
+from memmodel.kernel.repair.arrivals import arrivals, first_arrivals, misnamed, ranks
 from memmodel.kernel.repair.atomics import OneAtomic, atomics
 from memmodel.kernel.repair.edits import PtxEdit, PtxEdits, cost, disjoint, original
 from memmodel.kernel.repair.inits import inits
@@ -36,7 +36,7 @@ from memmodel.kernel.repair.words import (
     other_barriers,
     reworded,
     waiting_more,
-    waits_or_arrives,
+    waits_too,
 )
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import JumpTarget
@@ -97,7 +97,7 @@ def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, part
         )
     body = kernel.entry.body or ()
     counts = (*met_by_all(kernel, finding), *other_barriers(finding, body), *expected_bytes(kernel, finding))
-    counts = (*counts, *waits_or_arrives(finding, body), *misnamed(kernel, finding))
+    counts = (*counts, *waits_too(finding, body), *misnamed(kernel, finding), *ranks(kernel, finding))
     for change in (*reworded(finding, kernel.entry), *counts, *waiting_more(finding, kernel.entry)):
         yield from _together([_replaced(edit, edits) for edit in change], edits)
     for atomic in atomics(finding, kernel.entry):
@@ -106,9 +106,10 @@ def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, part
     alone = {Where.SECOND: tuple(_Spot(side.instruction, after=False) for side in finding.sides)}
     places = _places(run, finding) if run is not None and len(finding.sides) > 1 else alone
     missing = lines(finding, kernel.entry, prod(kernel.launch.cluster))
-    more = arrivals(kernel, finding) if finding.rule == HANG else ()
+    more = (*first_arrivals(kernel, finding), *arrivals(kernel, finding)) if finding.rule == HANG else ()
     turned = (*flips(finding, body), *begun_otherwise(finding, body))
     for group in (*waits(kernel, finding), *polls(finding, kernel.entry), *missing, *turned, *more):
+        yield from _together(_past_the_loop(group[0], body, edits), edits)
         spots = [
             (_Spot(line.at, after=line.after),) if line.at is not None else places.get(line.where, ()) for line in group
         ]
@@ -220,6 +221,18 @@ def _in_front_of_loop(
         _replaced(Reworded(branch, f"{led[0]}{label}{led[2]}", f"bra to {label}", 0.0), edits),
         PtxEdit(original(edits, start), original(edits, start), f"{label}: {line.text}", head.line, what, line.cost),
     ]
+
+
+def _past_the_loop(line: MissingLine, body: tuple[PtxInstruction, ...], edits: PtxEdits) -> list[PtxEdit]:
+    """A line that belongs in front of a loop to which threads come by a branch alone."""
+    head = body[line.at.number + 1] if line.after and line.at is not None and line.at.opcode == "bra" else None
+    if head is None or line.at is None or line.at.guard is not None:
+        return []
+    for branch in body[: head.number]:
+        target = branch.operands[0] if branch.words[0] == "bra" else None
+        if isinstance(target, JumpTarget) and target.at == head.number:
+            return _in_front_of_loop(branch, head, line, edits)
+    return []
 
 
 def _as_atomic(atomic: OneAtomic, edits: PtxEdits) -> list[PtxEdit]:

@@ -244,27 +244,13 @@ def other_barriers(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> 
             yield (Reworded(instruction, text, f"barrier {own} becomes {number}", OTHER),)
 
 
-def waits_or_arrives(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterator[tuple[Reworded, ...]]:
-    """Where threads race, or wait for ever at a barrier: who only arrived there waits, or who waited only arrives.
-
-    Of threads that wait for ever, some wait at a barrier that others would come to if they had not waited.
-    """
-    hangs = finding.rule == HANG
-    if not hangs and finding.reason != MissingOrder.SYNCHRONIZATION.value:
-        return
-    at = {_barrier(side.instruction) for side in finding.sides} - {None}
-    for instruction in body if at or not hangs else ():
-        if _barrier(instruction) is None or len(instruction.operands) < 2:
-            continue
-        if instruction.kind == "arrive":
-            yield (_kind(instruction, "sync"),)
-        elif hangs and _barrier(instruction) in at:
-            yield (_kind(instruction, "arrive"),)
-
-
-def _kind(instruction: PtxInstruction, kind: str) -> Reworded:
-    words = tuple(kind if word == instruction.kind else word for word in instruction.words)
-    return _opcode(instruction, words, OTHER + SCOPE_COST["cta"])
+def waits_too(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterator[tuple[Reworded, ...]]:
+    """Where threads race, or wait for ever at a barrier: who only arrives at one waits there."""
+    hangs = finding.rule == HANG and any(_barrier(side.instruction) is not None for side in finding.sides)
+    for instruction in body if hangs or finding.reason == MissingOrder.SYNCHRONIZATION.value else ():
+        if instruction.kind == "arrive" and _barrier(instruction) is not None:
+            words = tuple("sync" if word == "arrive" else word for word in instruction.words)
+            yield (_opcode(instruction, words, OTHER + SCOPE_COST["cta"]),)
 
 
 def _barrier(instruction: PtxInstruction) -> int | None:

@@ -8,6 +8,7 @@ from helpers.kernel.samples import entry, kernel_text, launch, module
 from helpers.patience import PATIENCE
 
 from memmodel import fix_kernel
+from memmodel.kernel.question.requests import LaunchWords
 from memmodel.kernel.repair.words import _sem_words
 
 
@@ -62,9 +63,9 @@ DONE:
 """
 
 
-def test_who_waits_for_each_other_only_arrives(tmp_path: Path) -> None:
-    """The writer waits for a place that is handed back after it was read, though nothing was written yet."""
-    assert ["bar.sync becomes bar.arrive"] in whats(tmp_path, CROSSED)
+def test_a_place_is_handed_back_before_it_is_first_written(tmp_path: Path) -> None:
+    """The writer waits until it was read, though nothing was written yet."""
+    assert ["bar.arrive 2, 64 before bar.sync"] in whats(tmp_path, CROSSED)
 
 
 ANNOUNCED_ELSEWHERE = """
@@ -119,3 +120,80 @@ DONE:
 def test_a_repair_that_leaves_the_verdict_open_gives_way_to_one_that_does_not(tmp_path: Path) -> None:
     """Warps may read the word before it is there: a barrier of the warp in front of the store only hides that."""
     assert all("bar.sync 0" in what[0] and "ld.shared" in what[0] for what in whats(tmp_path, TOLD))
+
+
+IN_TURN = """
+setp.ge.u32 %p2, %r0, 32;
+mov.u32 %r8, 0;
+@%p2 bra SECOND;
+FIRST:
+bar.sync 1, 64;
+ld.shared.u32 %r6, [s];
+bar.arrive 2, 64;
+add.u32 %r8, %r8, 1;
+setp.lt.u32 %p4, %r8, 2;
+@%p4 bra FIRST;
+bra DONE;
+SECOND: bar.sync 2, 64;
+ld.shared.u32 %r6, [s];
+setp.lt.u32 %p4, %r8, 1;
+@%p4 bar.arrive 1, 64;
+add.u32 %r8, %r8, 1;
+setp.lt.u32 %p4, %r8, 2;
+@%p4 bra SECOND;
+DONE:
+"""
+
+
+def test_of_warps_that_take_turns_one_is_let_go_first(tmp_path: Path) -> None:
+    """In front of the loop: in each round would be one arrival too many."""
+    path = tmp_path / "k.ptx"
+    path.write_text(kernel_text(IN_TURN))
+    (repair,) = fix_kernel(path, launch(), seconds=PATIENCE, most=1).repairs
+    assert "+SECOND_20: bar.arrive 1, 64;\n SECOND: bar.sync 2, 64;" in repair.diff
+
+
+UNFENCED = """
+fence.proxy.async.shared::cta;
+bar.sync 0;
+shr.u32 %r5, %r2, 4;
+cvt.u64.u32 %d1, %r5;
+or.b64 %d2, %d1, 0x0000000400010000;
+mov.f32 %f0, 0f00000000;
+wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d2, %d2, 1, 1, 1, 0, 0;
+wgmma.commit_group.sync.aligned;
+wgmma.wait_group.sync.aligned 0;
+"""
+
+
+def test_a_wgmma_fence_in_front_of_the_first_multiplication(tmp_path: Path) -> None:
+    path = tmp_path / "k.ptx"
+    path.write_text(kernel_text(UNFENCED).replace("sm_90", "sm_90a"))
+    (repair,) = fix_kernel(path, launch(threads=128), seconds=PATIENCE).repairs
+    assert [edit.text for edit in repair.edits] == ["wgmma.fence.sync.aligned;"]
+
+
+LEADER = """
+mov.u32 %r9, %cluster_ctarank;
+mapa.shared::cluster.u32 %r10, %r4, %r9;
+@%p0 mbarrier.init.shared::cta.b64 [%r4], 2;
+barrier.cluster.arrive.release.aligned;
+barrier.cluster.wait.acquire.aligned;
+@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r10];
+setp.ne.u32 %p2, %r9, 0;
+@%p2 bra DONE;
+W: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p3, [%r4], 0;
+@!%p3 bra W;
+DONE:
+barrier.cluster.arrive.aligned;
+barrier.cluster.wait.aligned;
+"""
+
+
+def test_an_arrival_for_another_cta_gets_its_rank(tmp_path: Path) -> None:
+    """Each CTA arrives on its own object, and the first one waits for two arrivals."""
+    path = tmp_path / "k.ptx"
+    path.write_text(kernel_text(LEADER))
+    words = LaunchWords(grid=(2, 1, 1), block=(64, 1, 1), cluster=(2, 1, 1))
+    found = fix_kernel(path, words=words, seconds=PATIENCE)
+    assert ["rank %r9 becomes 0"] in [[edit.what for edit in repair.edits] for repair in found.repairs]
