@@ -90,6 +90,18 @@ def first_arrivals(kernel: JudgedKernel, finding: KernelFinding) -> Iterator[tup
                 yield (MissingLine(text, Where.SECOND, OTHER, body[target.at - 1], after=True),)
 
 
+def committed_instead(first: PtxInstruction, body: tuple[PtxInstruction, ...]) -> Iterator[Reworded]:
+    """Of a matrix operation that is not over: an arrive behind it, which would tell of its end, becomes its commit."""
+    op = next((op for op in lowered(first).ops if isinstance(op, TRACKED)), None)
+    for arrive in body[first.number :] if op is not None else ():
+        named = PLACE.search(arrive.span.text)
+        if op is None or named is None or arrive.words[:2] != ("mbarrier", "arrive") or "expect_tx" in arrive.words:
+            continue
+        guard = GUARD.match(arrive.span.text)
+        commit = f"tcgen05.commit.cta_group::{op.group}.mbarrier::arrive::one.shared::cluster.b64 {named[0]}"
+        yield Reworded(arrive, f"{guard[0] if guard else ''}{commit}", f"{arrive.opcode} becomes tcgen05.commit", WAIT)
+
+
 def ranks(kernel: JudgedKernel, finding: KernelFinding) -> Iterator[tuple[Reworded, ...]]:
     """Where threads wait for ever for an mbarrier object: places of another CTA of the cluster that the text maps."""
     body, size = kernel.entry.body or (), prod(kernel.launch.cluster)
@@ -176,4 +188,4 @@ def _effect(instruction: PtxInstruction) -> Effect | None:
     return None if row is None else row.effect
 
 
-__all__ = ["arrivals", "first_arrivals", "misnamed", "ranks"]
+__all__ = ["arrivals", "committed_instead", "first_arrivals", "misnamed", "ranks"]

@@ -24,6 +24,8 @@ from memmodel.repair.costs import OTHER
 
 PASSED_TWICE = (HANG, "undefined-unobserved-phase")
 """The findings after which a thread may have waited twice for one phase."""
+STALE = "undefined-mbarrier-state"
+"""The rule about the state of a phase that is long over."""
 
 
 class _Loop(NamedTuple):
@@ -83,6 +85,17 @@ def begun_otherwise(finding: KernelFinding, body: tuple[PtxInstruction, ...]) ->
         yield (MissingLine(f"xor.b32 {name}, {name}, 1;", Where.FIRST, OTHER, ahead, after=True),)
 
 
+def states(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterator[tuple[Reworded, ...]]:
+    """Tests by state that pass in an older phase: with the state of the arrive in front of them."""
+    tests = [it for it in body if "_wait" in it.kind and it.words[0] == "mbarrier" and "parity" not in it.words]
+    for test in tests if len(finding.sides) > 1 or finding.rule == STALE else ():
+        before = [it for it in body[: test.number] if it.words[:2] == ("mbarrier", "arrive") and len(it.operands) > 1]
+        arrive, state = before[-1].operands[0] if before else None, test.operands[2] if len(test.operands) > 2 else None
+        if isinstance(arrive, Register) and isinstance(state, Register) and arrive.name != state.name:
+            head, _, tail = test.span.text.rpartition(state.name)
+            yield (Reworded(test, f"{head}{arrive.name}{tail}", f"state {state.name} becomes {arrive.name}", OTHER),)
+
+
 def _parity_of(test: PtxInstruction) -> str:
     """The parity of a test, as it is written."""
     return test.span.text.rpartition("]")[2].strip(", ").split(",")[0].strip()
@@ -121,4 +134,4 @@ def _zero(operand: Operand) -> bool:
     return isinstance(operand, Imm) and operand.value == 0
 
 
-__all__ = ["begun_otherwise", "flips", "kept_parities"]
+__all__ = ["begun_otherwise", "flips", "kept_parities", "states"]

@@ -19,18 +19,19 @@ from memmodel.kernel.order.graph import STEP
 from memmodel.kernel.order.judging import RunJudge
 from memmodel.kernel.order.missing_order import synchronizes
 from memmodel.kernel.order.verdict import KernelFinding
-from memmodel.kernel.repair.arrivals import arrivals, first_arrivals, misnamed, ranks
+from memmodel.kernel.repair.arrivals import arrivals, committed_instead, first_arrivals, misnamed, ranks
 from memmodel.kernel.repair.atomics import OneAtomic, atomics
 from memmodel.kernel.repair.edits import PtxEdit, PtxEdits, cost, disjoint, original
 from memmodel.kernel.repair.inits import inits
 from memmodel.kernel.repair.lines import MissingLine, Where, lines
 from memmodel.kernel.repair.moves import MovedInstruction, moves
-from memmodel.kernel.repair.parities import begun_otherwise, flips, kept_parities
+from memmodel.kernel.repair.parities import begun_otherwise, flips, kept_parities, states
 from memmodel.kernel.repair.polls import polls
 from memmodel.kernel.repair.waits import waits
 from memmodel.kernel.repair.warps import partial
 from memmodel.kernel.repair.words import (
     Reworded,
+    all_that_arrive,
     expected_bytes,
     met_by_all,
     other_barriers,
@@ -97,8 +98,16 @@ def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, part
         )
     body = kernel.entry.body or ()
     counts = (*met_by_all(kernel, finding), *other_barriers(finding, body), *expected_bytes(kernel, finding))
-    counts = (*counts, *waits_too(finding, body), *misnamed(kernel, finding), *ranks(kernel, finding))
-    for change in (*reworded(finding, kernel.entry), *counts, *waiting_more(finding, kernel.entry)):
+    counts = (*waits_too(finding, body), *counts, *misnamed(kernel, finding), *ranks(kernel, finding))
+    first = [side.instruction for side in finding.sides[:-1]]
+    commits = [(change,) for side in first for change in committed_instead(side, body)]
+    counts = (*counts, *commits, *states(finding, body))
+    for change in (
+        *all_that_arrive(kernel, finding),
+        *reworded(finding, kernel.entry),
+        *counts,
+        *waiting_more(finding, kernel.entry),
+    ):
         yield from _together([_replaced(edit, edits) for edit in change], edits)
     for atomic in atomics(finding, kernel.entry):
         yield from _together(_as_atomic(atomic, edits), edits)

@@ -214,11 +214,14 @@ def _barrier_counts(met: list[PtxInstruction], body: tuple[PtxInstruction, ...])
 
 
 def met_by_all(kernel: JudgedKernel, finding: KernelFinding) -> Iterator[tuple[Reworded, ...]]:
-    """All instructions at a barrier at which threads wait for ever with the number of those that come to it."""
+    """All instructions at a barrier at which threads wait for ever, or from which they race, with the number of those
+    that come to it."""
     body, judged = kernel.entry.body or (), kernel.representative
-    if finding.rule != HANG or judged is None:
+    races = finding.reason == MissingOrder.SYNCHRONIZATION.value
+    if judged is None or not (races or finding.rule == HANG):
         return
-    run, at = judged.run.run, {side.instruction.number for side in finding.sides}
+    named = finding.mentioned if races else [side.instruction for side in finding.sides]
+    run, at = judged.run.run, {instruction.number for instruction in named}
     coming: dict[BarrierId, tuple[set[int], set[int]]] = {}
     for thread in run.threads:
         for event in thread.events:
@@ -228,9 +231,24 @@ def met_by_all(kernel: JudgedKernel, finding: KernelFinding) -> Iterator[tuple[R
                 threads.add(thread.number)
     for numbers, threads in coming.values():
         counted = [body[number] for number in sorted(numbers) if len(body[number].operands) > 1]
-        if len(counted) > 1 and not numbers.isdisjoint(at):
+        if len(counted) > (not races) and not numbers.isdisjoint(at):
             changes = [_numbers(instruction, body, lambda old, count=len(threads): (count,)) for instruction in counted]  # type: ignore[misc]
             yield tuple(change for each in changes for (change,) in each)
+
+
+def all_that_arrive(kernel: JudgedKernel, finding: KernelFinding) -> Iterator[tuple[Reworded, ...]]:
+    """An mbarrier object whose phases end too early or too late, initialised for as many threads as arrive on it."""
+    body, judged = kernel.entry.body or (), kernel.representative
+    if judged is None or finding.rule not in (HANG, "undefined-mbarrier", "undefined-unobserved-phase"):
+        return
+    wanted: dict[int, set[int]] = {}
+    for steps in judged.run.run.objects.values():
+        threads = {step.event.thread for step in steps if step.arrivals and body[step.event.at].kind != "init"}
+        for at in {step.event.at for step in steps if body[step.event.at].kind == "init"}:
+            wanted.setdefault(at, set()).add(len(threads))
+    for at, counts in sorted(wanted.items()):
+        for count in sorted(counts - {0}):
+            yield from _numbers(body[at], body, lambda old, count=count: (count,) if count != old else ())  # type: ignore[misc]
 
 
 def other_barriers(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterator[tuple[Reworded, ...]]:

@@ -9,6 +9,7 @@ from helpers.patience import PATIENCE
 
 from memmodel import fix_kernel
 from memmodel.kernel.question.requests import LaunchWords
+from memmodel.kernel.repair.arrivals import committed_instead
 from memmodel.kernel.repair.words import _sem_words
 
 
@@ -19,33 +20,21 @@ def whats(tmp_path: Path, body: str, ctas: int = 1, most: int = 3) -> list[list[
     return [[edit.what for edit in repair.edits] for repair in found.repairs]
 
 
-HANDED_BACK = """
+HANDED_OVER = """
 setp.ge.u32 %p2, %r0, 32;
-mov.u32 %r8, 0;
 @%p2 bra READER;
-WRITE: setp.eq.u32 %p3, %r8, 0;
-@!%p3 bar.arrive 2, 64;
-st.shared.u32 [%r3], %r8;
+st.shared.u32 [%r3], %r0;
 bar.arrive 1, 64;
-add.u32 %r8, %r8, 1;
-setp.lt.u32 %p4, %r8, 2;
-@%p4 bra WRITE;
 bra DONE;
 READER:
-bar.sync 1, 64;
+bar.arrive 1, 64;
 ld.shared.u32 %r6, [%r3+-128];
-setp.lt.u32 %p4, %r8, 1;
-@%p4 bar.arrive 2, 64;
-add.u32 %r8, %r8, 1;
-setp.lt.u32 %p4, %r8, 2;
-@%p4 bra READER;
 DONE:
 """
 
 
-def test_who_writes_again_waits_where_it_only_arrives(tmp_path: Path) -> None:
-    """Nobody waits at barrier 2, so that the second round writes while the first is read."""
-    assert ["bar.arrive becomes bar.sync"] in whats(tmp_path, HANDED_BACK, most=1)
+def test_who_reads_waits_where_it_only_arrives(tmp_path: Path) -> None:
+    assert whats(tmp_path, HANDED_OVER, most=1) == [["bar.arrive becomes bar.sync"]]
 
 
 CROSSED = """
@@ -68,24 +57,22 @@ def test_a_place_is_handed_back_before_it_is_first_written(tmp_path: Path) -> No
     assert ["bar.arrive 2, 64 before bar.sync"] in whats(tmp_path, CROSSED)
 
 
-ANNOUNCED_ELSEWHERE = """
+ANNOUNCED = """
 @%p0 mbarrier.init.shared::cta.b64 [%r4], 1;
 @%p0 mbarrier.init.shared::cta.b64 [%r4+8], 1;
 bar.sync 0;
-@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4+8], 256;
+@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 256;
 @%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%d0], 256, [%r4];
 W: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r4], 0; @!%p1 bra W;
 ld.shared.u32 %r5, [%r3];
 """
 
 
-def test_what_signals_another_object_gets_the_one_that_is_waited_for(tmp_path: Path) -> None:
-    for body in (
-        ANNOUNCED_ELSEWHERE,
-        ANNOUNCED_ELSEWHERE.replace("[%r4+8], 256", "[%r4], 256").replace("256, [%r4];", "256, [%r4+8];"),
-    ):
-        first = whats(tmp_path, body)[0]
-        assert len(first) == 1 and first[0].startswith("[%r4+8] becomes [%r4] in ")
+@pytest.mark.parametrize("wrong", ["[%r4+8], 256", "256, [%r4+8];"])
+def test_what_signals_another_object_gets_the_one_that_is_waited_for(wrong: str, tmp_path: Path) -> None:
+    body = ANNOUNCED.replace(wrong.replace("+8", ""), wrong)
+    (first,) = whats(tmp_path, body, most=1)
+    assert len(first) == 1 and first[0].startswith("[%r4+8] becomes [%r4] in ")
 
 
 @pytest.mark.parametrize(
@@ -197,3 +184,62 @@ def test_an_arrival_for_another_cta_gets_its_rank(tmp_path: Path) -> None:
     words = LaunchWords(grid=(2, 1, 1), block=(64, 1, 1), cluster=(2, 1, 1))
     found = fix_kernel(path, words=words, seconds=PATIENCE)
     assert ["rank %r9 becomes 0"] in [[edit.what for edit in repair.edits] for repair in found.repairs]
+
+
+RELEASED_BY_ALL = """
+@!%p0 bra READY;
+mbarrier.init.shared::cta.b64 [%r4], 1;
+READY:
+bar.sync 0;
+ld.shared.u32 %r6, [%r3];
+mbarrier.arrive.shared::cta.b64 _, [%r4];
+@!%p0 bra DONE;
+W: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r4], 0;
+@!%p1 bra W;
+st.shared.u32 [s+252], 1;
+DONE:
+"""
+
+
+def test_an_object_is_initialised_for_as_many_threads_as_arrive(tmp_path: Path) -> None:
+    """Each arrival ends a phase, so that one thread writes what others may not have read."""
+    assert whats(tmp_path, RELEASED_BY_ALL)[0] == ["1 becomes 64"]
+
+
+OLD_STATE = """
+@!%p0 bra READY;
+mbarrier.init.shared::cta.b64 [%r4], 64;
+READY:
+bar.sync 0;
+mbarrier.arrive.shared::cta.b64 %d8, [%r4];
+W: mbarrier.try_wait.shared::cta.b64 %p1, [%r4], %d8;
+@!%p1 bra W;
+st.shared.u32 [%r3], 1;
+mbarrier.arrive.shared::cta.b64 %d9, [%r4];
+V: mbarrier.try_wait.shared::cta.b64 %p1, [%r4], %d8;
+@!%p1 bra V;
+xor.b32 %r5, %r3, 128;
+ld.shared.u32 %r6, [%r5];
+"""
+
+
+def test_a_test_by_state_gets_the_state_of_the_arrive_in_front_of_it(tmp_path: Path) -> None:
+    assert whats(tmp_path, OLD_STATE, most=1) == [["state %d8 becomes %d9"]]
+
+
+def test_threads_that_meet_in_two_groups_by_chance_meet_all_at_once(tmp_path: Path) -> None:
+    """Any two of four warps may meet at the barrier first."""
+    body = "st.shared.u32 [%r3], %r0; bar.sync 1, 64; xor.b32 %r5, %r3, 128; ld.shared.u32 %r6, [%r5];"
+    path = tmp_path / "k.ptx"
+    path.write_text(kernel_text(body))
+    first = fix_kernel(path, launch(threads=128), seconds=PATIENCE).repairs[0]
+    assert [edit.what for edit in first.edits] == ["64 becomes 128"] and first.after.word == "clean"
+
+
+def test_an_arrive_behind_a_matrix_operation_becomes_its_commit() -> None:
+    """The reads of the operation may not be over when the thread arrives."""
+    mma = "tcgen05.mma.cta_group::1.kind::f16 [%r9], %d2, %d2, %r10, %p5;"
+    read = module(f"{mma} @%p0 mbarrier.arrive.shared::cta.b64 _, [%r4+8];")
+    first = next(it for it in entry(read).body or () if it.words[0] == "tcgen05")
+    (change,) = committed_instead(first, entry(read).body or ())
+    assert change.text == "@%p0 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r4+8]"
