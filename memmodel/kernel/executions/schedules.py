@@ -90,12 +90,29 @@ def sampled(entry: PtxFunction, base: Schedule, run: LaunchTrace, real: set[int]
         yield replace(base, split=True)
     shuffle = random.Random(0)
     how: list[Callable[[list[int]], list[int]]] = [lambda threads: threads[::-1]]
-    how += [lambda threads: shuffle.sample(threads, len(threads))] * wanted
+    how += [lambda threads: _together(run, shuffle.sample(threads, len(threads)))] * wanted
     how = how if looks == [""] else [list, *how]
     for number, change in enumerate(how if orders or looks != [""] else ()):
         order: tuple[Order, ...] = tuple((place, tuple(change(threads))) for place, threads in orders.items())
         split, looking = lonely and number % 2 == 1, looks[number % len(looks)]
         yield replace(base, order=order, split=split, looks=looking, looked=looked)
+
+
+def _together(run: LaunchTrace, drawn: list[int]) -> list[int]:
+    """An order of operations that warps can make: lanes make those of one instruction one after the other, in an order
+    of their own, and no other warp comes between them. Warps of one lane come as drawn.
+    """
+    warps: dict[tuple[int, int], list[int]] = {}
+    for place, number in enumerate(drawn):
+        warps.setdefault((run.threads[number].cta, run.threads[number].warp), []).append(place)
+    turns: list[tuple[int, list[int]]] = []
+    for places in warps.values():
+        left = Counter(drawn[place] for place in places)
+        for place in places:
+            if lanes := [number for number in left if left[number]]:
+                turns.append((place, lanes))
+                left.subtract(lanes)
+    return [number for _, lanes in sorted(turns) for number in lanes]
 
 
 def with_stores(

@@ -19,7 +19,7 @@ from memmodel.kernel.check.case import KernelCase
 from memmodel.kernel.check.choices import _Dependence, _with_unknown_results
 from memmodel.kernel.executions.consistent import weak_writes
 from memmodel.kernel.executions.decision_conditions import load_of_several_writers
-from memmodel.kernel.executions.schedules import ALL, _count, _interleavings, sampled
+from memmodel.kernel.executions.schedules import ALL, _count, _interleavings, _together, sampled
 from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.machine.code import Follower
 from memmodel.kernel.machine.run import Scheduler, run_launch
@@ -426,6 +426,26 @@ def test_all_orders_of_two_operations_of_each_thread() -> None:
     assert rules(judged(TWICE.format(last="ge.u32 %p3, %r6, 2"), 32, 2, "zero")) == {"data-race"}
     verdict = judged(TWICE.format(last="eq.u32 %p3, %r6, 5"), 32, 3, "zero")
     assert verdict.word == "clean" and verdict.explored == 90 and verdict.exhaustive
+
+
+@pytest.mark.parametrize(("most", "word"), [(31, "findings"), (63, "explored")])
+def test_two_warps_of_lanes_at_one_counter(most: int, word: str) -> None:
+    """A number from 0 to `most` is a slot: of 64 threads two have one of 32, be they lanes of one number or not."""
+    body = f"""
+    atom.relaxed.gpu.global.inc.u32 %r5, [%d0], {most};
+    mul.wide.u32 %d5, %r5, 4;
+    add.u64 %d6, %d0, %d5;
+    st.global.u32 [%d6+64], %r0;"""
+    verdict = judged(body, 32, 2, "zero")
+    assert (verdict.word, "data-race" in rules(verdict)) == (word, word == "findings")
+
+
+def test_a_drawn_order_is_one_that_warps_can_make() -> None:
+    """Threads 0 and 1 are lanes of a warp, each makes two operations; a warp of one lane comes as drawn."""
+    places = [SimpleNamespace(cta=0, warp=0), SimpleNamespace(cta=0, warp=0), SimpleNamespace(cta=1, warp=0)]
+    run: Any = SimpleNamespace(threads=places)
+    assert _together(run, [1, 2, 0, 2, 0, 1]) == [1, 0, 2, 1, 0, 2]
+    assert _together(run, [2, 0, 2]) == [2, 0, 2]
 
 
 @pytest.mark.parametrize("threads", [[], [1, 2, 3], [1, 1, 2, 2], [1, 1, 1, 1, 2], [3, 1, 3, 2]])
