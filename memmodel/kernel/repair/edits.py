@@ -107,7 +107,8 @@ def _laid(text: str, edit: PtxEdit) -> tuple[int, int, str]:
     if not rest.strip() or rest.lstrip().startswith("//"):
         end = min(last + 1, len(text))
         return end, end, lines
-    return edit.start, edit.start, f" {edit.text}"
+    behind = before.rstrip().endswith(";")
+    return edit.start, edit.start, f" {edit.text}" if behind else f"{edit.text} "
 
 
 def _with(text: str, changes: Iterable[tuple[int, int, str]]) -> str:

@@ -76,6 +76,8 @@ def lines(finding: KernelFinding, entry: PtxFunction, cluster: int) -> Iterator[
         yield from _announced(finding, entry)
         if any("wgmma" in side.instruction.words for side in finding.sides):
             yield (WGMMA_FENCE,)
+        if "wgmma" in finding.message and "wait" in finding.message:
+            yield (MissingLine("wgmma.wait_group.sync.aligned 0;", Where.SECOND, WAIT),)
         if any("barrier.cluster.wait" in side.instruction.opcode for side in finding.sides):
             yield (MissingLine("barrier.cluster.arrive;", Where.SECOND, SCOPE_COST["cluster"]),)
         return

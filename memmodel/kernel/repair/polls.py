@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from memmodel.kernel.flow.polling import basic_blocks
 from memmodel.kernel.order.missing_order import MissingOrder
 from memmodel.kernel.order.verdict import KernelFinding
 from memmodel.kernel.repair.lines import MissingLine, Where
 from memmodel.kernel.repair.object_names import unused
+from memmodel.kernel.repair.words import Reworded
 from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
-from memmodel.repair.costs import WAIT
+from memmodel.repair.costs import OTHER, WAIT
 
 STRONG = ("relaxed", "acquire", "release", "volatile", "mmio")
 
@@ -42,6 +44,23 @@ def polls(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[MissingL
             )
 
 
+def other_numbers(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[Reworded]]:
+    """A loop that waits for a flag compares it with another number that is stored there: the access may stand behind
+    the one that it waits for."""
+    if finding.reason != MissingOrder.SYNCHRONIZATION.value or len(finding.sides) < 2:
+        return
+    body = entry.body or ()
+    for load, test in pairwise(body):
+        read = re.fullmatch(r"ld\.\S+\s+(%[\w$]+)\s*,\s*(\[[^\]]*\])", load.span.text.strip())
+        compared = None if read is None else re.search(rf"{re.escape(read[1])}\s*,\s*(\d+)\s*$", test.span.text)
+        if read is None or compared is None or test.words[0] != "setp" or not _is_strong(load, "ld"):
+            continue
+        for number in dict.fromkeys(_stored(body, read[2])):
+            if number != compared[1]:
+                text = f"{test.span.text[: compared.start(1)]}{number}"
+                yield (Reworded(test, text, f"{compared[1]} becomes {number} in {test.opcode}", OTHER),)
+
+
 def _is_strong(instruction: PtxInstruction, head: str) -> bool:
     return instruction.words[0] == head and any(word in instruction.words for word in STRONG)
 
@@ -59,4 +78,4 @@ def _bits(load: PtxInstruction) -> str:
     return str(max(16, int(re.sub(r"\D", "", load.words[-1]) or 32)))
 
 
-__all__ = ["polls"]
+__all__ = ["other_numbers", "polls"]

@@ -26,7 +26,7 @@ from memmodel.kernel.repair.inits import inits
 from memmodel.kernel.repair.lines import MissingLine, Where, lines
 from memmodel.kernel.repair.moves import MovedInstruction, moves
 from memmodel.kernel.repair.parities import begun_otherwise, flips, kept_parities, states
-from memmodel.kernel.repair.polls import polls
+from memmodel.kernel.repair.polls import other_numbers, polls
 from memmodel.kernel.repair.waits import waits
 from memmodel.kernel.repair.warps import partial
 from memmodel.kernel.repair.words import (
@@ -101,7 +101,7 @@ def _changes(kernel: JudgedKernel, finding: KernelFinding, edits: PtxEdits, part
     counts = (*waits_too(finding, body), *counts, *misnamed(kernel, finding), *ranks(kernel, finding))
     first = [side.instruction for side in finding.sides[:-1]]
     commits = [(change,) for side in first for change in committed_instead(side, body)]
-    counts = (*counts, *commits, *states(finding, body))
+    counts = (*counts, *commits, *states(finding, body), *other_numbers(finding, kernel.entry))
     for change in (
         *all_that_arrive(kernel, finding),
         *reworded(finding, kernel.entry),

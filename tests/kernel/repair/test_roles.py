@@ -10,6 +10,7 @@ from helpers.patience import PATIENCE
 from memmodel import fix_kernel
 from memmodel.kernel.question.requests import LaunchWords
 from memmodel.kernel.repair.arrivals import committed_instead
+from memmodel.kernel.repair.edits import PtxEdit, laid
 from memmodel.kernel.repair.words import _sem_words
 
 
@@ -243,3 +244,38 @@ def test_an_arrive_behind_a_matrix_operation_becomes_its_commit() -> None:
     first = next(it for it in entry(read).body or () if it.words[0] == "tcgen05")
     (change,) = committed_instead(first, entry(read).body or ())
     assert change.text == "@%p0 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r4+8]"
+
+
+TWO_PARTS = """
+mov.u32 %r8, %ctaid.x;
+setp.ne.u32 %p1, %r8, 0;
+@!%p0 bra DONE;
+@%p1 bra READER;
+st.release.gpu.global.u32 [%d0+4096], 1;
+st.global.u32 [%d0+64], 6;
+st.release.gpu.global.u32 [%d0+4096], 2;
+bra DONE;
+READER: ld.acquire.gpu.global.u32 %r9, [%d0+4096];
+setp.lt.u32 %p2, %r9, 1;
+@%p2 bra READER;
+ld.global.u32 %r10, [%d0+64];
+DONE:
+"""
+
+
+def test_a_flag_is_compared_with_the_number_that_is_stored_behind_the_access(tmp_path: Path) -> None:
+    assert whats(tmp_path, TWO_PARTS, ctas=2, most=1) == [["1 becomes 2 in setp.lt.u32"]]
+
+
+def test_a_wait_in_front_of_the_use_of_an_accumulator(tmp_path: Path) -> None:
+    fenced = UNFENCED.replace("wgmma.mma_async", "wgmma.fence.sync.aligned;\nwgmma.mma_async", 1)
+    path = tmp_path / "k.ptx"
+    used = fenced.replace("wait_group.sync.aligned 0;", "wait_group.sync.aligned 1; add.f32 %f5, %f0, %f0;")
+    path.write_text(kernel_text(used).replace("sm_90", "sm_90a"))
+    (repair,) = fix_kernel(path, launch(threads=128), seconds=PATIENCE, most=1).repairs
+    assert [edit.text for edit in repair.edits] == ["wgmma.wait_group.sync.aligned 0;"]
+
+
+def test_a_line_between_a_label_and_its_instruction_is_set_apart() -> None:
+    edit = PtxEdit(3, 3, "bar.sync 0;", 1, "", 0.0)
+    assert laid("L: ret;\n", (edit,)) == "L: bar.sync 0; ret;\n"
