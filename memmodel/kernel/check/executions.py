@@ -129,9 +129,14 @@ class OtherExecutions:
         if not cancels or clusters <= 1:
             return
         count = min(clusters - 1, CANCELLED)
-        verdict.notes.append(f"launch control was looked at with no cluster cancelled, and with {count}")
         self.judge(self.case.run(replace(choices.base, cancelled=count)), choices.chosen)
         verdict.explored += 1
+        looked = ""
+        if clusters > 2 and not verdict.serious:  # who takes a cluster over may do what the cluster beside it does
+            self.judge(self.case.run(replace(choices.base, cancelled=count, apart=2)), choices.chosen)
+            verdict.explored += 1
+            looked = " with every other one,"
+        verdict.notes.append(f"launch control was looked at with no cluster cancelled,{looked} and with {count}")
         verdict.choices += [f"what {request.at_line} answers depends on the schedule" for request in cancels.values()]
 
     def explored(self, choices: OpenChoices, representative: JudgedRun) -> OpenChoices:

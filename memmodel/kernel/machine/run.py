@@ -70,7 +70,8 @@ class Scheduler:
             self.ctas.append(cta)
             self.warps += warps
         self.machine = Machine(launch, memory, self.run, self.ctas, schedule, _reads(self.run, schedule))
-        self.machine.unstarted = last_clusters(launch, min(cta.cluster for cta in self.ctas) + 1, schedule.cancelled)
+        first = min(cta.cluster for cta in self.ctas) + 1
+        self.machine.unstarted = last_clusters(launch, first, schedule.cancelled, schedule.apart)
         self.machine.awaits = self.run.awaits = awaits
         polls = schedule.scripted is not None
         self._body = body_of(entry)

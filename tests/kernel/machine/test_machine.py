@@ -427,6 +427,18 @@ def test_one_cluster_takes_over_several(tile: int, ctas: int, found: bool) -> No
     assert any(note.endswith(f"and with {min(ctas - 1, 8)}") for note in verdict.notes)
 
 
+@pytest.mark.parametrize(("shift", "found"), [(0, False), (1, True)])
+def test_a_cluster_that_is_taken_over_between_others(shift: int, found: bool) -> None:
+    """Whose tile is the next one of four shares it with the cluster that started there."""
+    tile = "mul.wide.u32 %d6, %r10, 4;\nadd.s64 %d6, %d6, %d0;\n@%p0 st.global.u32 [%d6], %r20;\n"
+    take = "@%p5 clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r10, %q0;\n"
+    take += f"@%p5 add.u32 %r10, %r10, {shift};\nand.b32 %r10, %r10, 3;\n"
+    body = TILES.replace("setp.eq.u32 %p6, %r20, TILE;\n@%p6 st.shared.b32 [%r2+64], %r0;\n", tile)
+    body = "mov.u32 %r10, %ctaid.x;\n" + body.replace("@%p5 bra NEXT;", take + "@%p5 bra NEXT;")
+    verdict = verdict_of(body, ctas=4)
+    assert (rules(verdict), verdict.word) == (({"data-race"}, "findings") if found else (set(), "explored"))
+
+
 def test_clusters_that_nobody_takes_over_start() -> None:
     """Each CTA asks once, and waits until all tiles are done: one of them has at most two tiles."""
     done = "@%p0 st.release.gpu.global.b32 [%d6], 1;\n"

@@ -61,6 +61,8 @@ class Schedule:
     cancelled: int = 0
     """This many clusters are not started while others can go on, so that clusterlaunchcontrol.try_cancel takes them
     over."""
+    apart: int = 1
+    """Of the last clusters each so many-th is not started: others that run lie between those that are taken over."""
     assumed: tuple[str, ...] = ()
     """Beginnings of opcodes that are assumed to compute registers from registers, and to do nothing else."""
     parks: bool = False
@@ -100,12 +102,14 @@ class Schedule:
     """`reads` is a script. This says whether a value leads the loop around a read back to the read."""
 
 
-def last_clusters(launch: Launch, first: int, count: int) -> dict[int, tuple[int, int, int]]:
-    """The last clusters of the grid, none before the one with the number `first`: by their numbers their first CTAs."""
+def last_clusters(launch: Launch, first: int, count: int, apart: int = 1) -> dict[int, tuple[int, int, int]]:
+    """Clusters at the end of the grid, each `apart`-th, none before the one with the number `first`: by their numbers
+    their first CTAs.
+    """
     size = launch.cluster
     across = [extent // part for extent, part in zip(launch.grid, size, strict=True)]
     clusters = {}
-    for number in range(max(first, prod(across) - count), prod(across)):
+    for number in range(max(first, prod(across) - count * apart), prod(across), apart):
         x, y, z = index_of(number, across)
         clusters[number] = (x * size[0], y * size[1], z * size[2])
     return clusters
