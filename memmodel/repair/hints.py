@@ -11,6 +11,7 @@ from functools import lru_cache
 from memmodel.answer import HANG
 from memmodel.repair.edits import Edit, about_numbers
 from memmodel.repair.exchanging.awaited_values import AWAITED
+from memmodel.repair.exchanging.other_objects import awaited
 from memmodel.repair.insertion.arrivals import ARRIVALS
 from memmodel.repair.judge import TextCounterexample
 from memmodel.why.records import Obstacle, Reason
@@ -86,6 +87,12 @@ def lines(known: Sequence[TextCounterexample]) -> frozenset[int]:
     ends = [end for finding in findings for end in (finding.first, finding.second) if end is not None]
     named = {line for _, line in _reasons(known)} | {end.span.line for end in ends if end.span is not None}
     return frozenset(line for line in named if line is not None)
+
+
+def awaited_objects(known: Sequence[TextCounterexample]) -> frozenset[str]:
+    """The variables of the mbarrier objects that threads wait for in hangs."""
+    hangs = [counterexample for counterexample in known if counterexample.flag == HANG]
+    return frozenset(name for hang in hangs[:MOST_EXPLAINED] for name, _ in awaited(hang))
 
 
 def _reasons(known: Sequence[TextCounterexample]) -> Iterator[tuple[Reason, int | None]]:

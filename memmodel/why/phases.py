@@ -92,16 +92,18 @@ def came_early(execution: Execution, wait: int) -> bool:
 
 
 def expected_late(execution: Execution, wait: int) -> tuple[int, int] | None:
-    """An expect_tx and the arrival of its thread before it that ends the phase that a wait sees; None without one."""
+    """An expect_tx and the arrival before it that ends the phase that a wait sees, of its thread if it has one; None
+    without one."""
     waited = execution.frame.record_of(execution.events[wait])
-    seen, order = execution.relation("mbarobs"), execution.relation("po")
+    seen, program, on_object = (execution.relation(name) for name in ("mbarobs", "po", "mbar"))
     arrivals = [n for n in bits(execution.set("ARRIVEON")) if seen[n] >> wait & 1]
-    for number, event in enumerate(execution.events):
-        use = execution.frame.record_of(event)
-        if isinstance(use, ObjectRecord) and isinstance(waited, ObjectRecord) and use.object == waited.object:
-            arrival = next((n for n in reversed(arrivals) if order[n] >> number & 1), None)
-            if use.action is Action.EXPECT_TX and arrival is not None:
-                return number, arrival
+    for order in (program, on_object):
+        for number, event in enumerate(execution.events):
+            use = execution.frame.record_of(event)
+            if isinstance(use, ObjectRecord) and isinstance(waited, ObjectRecord) and use.object == waited.object:
+                arrival = next((n for n in reversed(arrivals) if order[n] >> number & 1), None)
+                if use.action is Action.EXPECT_TX and arrival is not None:
+                    return number, arrival
     return None
 
 

@@ -217,7 +217,7 @@ def _at_object(execution: Execution, test: ObjectRecord, thread: int, stopped: l
         and (walk.counts[n].life, walk.counts[n].over) == (last.life, last.over)
         for n in range(len(walk.order))
     )
-    if not begun and last.over > 0 and test.parity is not None:
+    if not begun and last.over > 0 and test.parity is not None and waited != last.over:
         text = f"parity {1 - test.parity}: the phase before is over and nobody arrives in this one"
         return _Cause(Reason.PARITY, text)
     unheard = "" if last.tx else _unheard(execution, test.object, last.pending)
@@ -225,7 +225,10 @@ def _at_object(execution: Execution, test: ObjectRecord, thread: int, stopped: l
         return _Cause(Reason.COUNT, unheard)
     if not begun:
         expects = f"; it has to expect the {-last.tx} bytes that come there" if last.tx < 0 else ""
-        return _Cause(Reason.COUNT, f"an arrive on {name}: nobody arrives in the phase that it waits for{expects}")
+        before = f", phase {last.over}" if last.over and test.parity is not None else ""
+        return _Cause(
+            Reason.COUNT, f"an arrive on {name}: nobody arrives in the phase that it waits for{before}{expects}"
+        )
     in_phase = [n for n, now in enumerate(walk.counts) if (now.life, now.over) == (last.life, last.over) and now.live]
     text = f"{count(last.pending, 'more arrival')} on {name}"
     raised = [n for n in in_phase if n < len(walk.order) and walk.order[n].record.action is Action.PENDING]

@@ -228,6 +228,59 @@ def test_the_line_that_is_wrong_is_the_one_that_changes(text: str, wanted: str) 
     assert wanted in change.what
 
 
+TOLD_AT_HOME = """PTX told
+.shared .align 16 .u32 src[4];
+.shared .align 16 .u32 dst[4];
+.shared .align 8 .b64 bar = mbarrier(1);
+thread A @ cta 0, cluster 0 {
+    cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [dst@cta1], [src], 16, [bar];
+}
+thread B @ cta 1, cluster 0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;
+W:  mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;
+    @!%p bra W;
+}
+~exists hang
+"""
+GIVEN_BACK_ONCE = """PTX once
+.shared .u32 s;
+.shared .align 8 .b64 full = mbarrier(1);
+.shared .align 8 .b64 empty = mbarrier(1);
+thread P @ cta 0 {
+    st.shared.u32 [s], 1;
+    mbarrier.arrive.shared::cta.b64 _, [full];
+V:  mbarrier.try_wait.parity.shared::cta.b64 %p, [empty], 0;
+    @!%p bra V;
+    st.shared.u32 [s], 2;
+    mbarrier.arrive.shared::cta.b64 _, [full];
+W:  mbarrier.try_wait.parity.shared::cta.b64 %p, [empty], 1;
+    @!%p bra W;
+}
+thread C @ cta 0 {
+F:  mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 0;
+    @!%p bra F;
+    ld.shared.u32 %r, [s];
+    mbarrier.arrive.shared::cta.b64 _, [empty];
+G:  mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 1;
+    @!%p bra G;
+    ld.shared.u32 %r2, [s];
+}
+~exists hang
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (TOLD_AT_HOME, "A, line 6: [bar] -> [bar@cta1] in cp.async.bulk"),
+        (GIVEN_BACK_ONCE, "C, line 22: mbarrier.arrive.shared::cta.b64 _, [empty]; after ld.shared.u32"),
+    ],
+)
+def test_what_a_thread_waits_for_is_signalled(text: str, wanted: str) -> None:
+    repairs = fix("t", text, MODELS, Options(), most=3).repairs
+    assert any(wanted in change.what for repair in repairs for change in repair.changes)
+
+
 def test_a_wait_is_put_between_two_arrivals_and_no_arrival_passes_its_wait() -> None:
     changes = [edit.what for repair in fix("t", TWICE, MODELS, Options()).repairs for edit in repair.changes]
     assert any("barrier.cluster.wait; before st.shared::cluster.u32" in what for what in changes)

@@ -120,11 +120,23 @@ W:  mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p, [empty], 0;
 thread D @ cta 1, cluster 0 { mbarrier.arrive.shared::cta.b64 _, [empty]; }
 ~exists hang
 """
+GIVEN_BACK_ONCE = """PTX once
+.shared .align 8 .b64 empty = mbarrier(1);
+thread P @ cta 0 {
+V:  mbarrier.try_wait.parity.shared::cta.b64 %p, [empty], 0;
+    @!%p bra V;
+W:  mbarrier.try_wait.parity.shared::cta.b64 %p, [empty], 1;
+    @!%p bra W;
+}
+thread C @ cta 0 { mbarrier.arrive.shared::cta.b64 _, [empty]; }
+~exists hang
+"""
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        (GIVEN_BACK_ONCE, "an arrive on empty: nobody arrives in the phase that it waits for, phase 1"),
         (OTHER_BARRIER, "the arrival of P, which comes to barrier 1 instead"),
         (
             SIGNAL_CLEARED,

@@ -101,6 +101,19 @@ def test_what_is_there_and_does_not_do_is_named(name: str) -> None:
     assert obstacle.reason is reason and text in obstacle.text
 
 
+def test_bytes_are_announced_behind_the_arrival_of_another_thread() -> None:
+    variables, first, second, reason, _ = NAMED["expects-behind-its-arrival"]
+    arrival = "mbarrier.arrive.shared::cta.b64 _, [bar];"
+    threads = (first.replace(arrival, ""), arrival, second)
+    text = "".join(f"thread {name} @ cta 0 {{\n{body}\n}}\n" for name, body in zip("PAQ", threads, strict=True))
+    (obstacle,) = api.explain(f"PTX t\n{variables}\n{text}exists (Q:r == 0)\n").stories[0].obstacles
+    assert (
+        obstacle.reason is reason
+        and "(P, line 6) comes after" in obstacle.text
+        and "(A, line 9), which" in obstacle.text
+    )
+
+
 NO_EMPTY = """PTX empty
 .shared .u32 buf = 0;
 thread P @ cta 0 { st.shared.u32 [buf], 1; bar.arrive 1, 64; st.shared.u32 [buf], 2; bar.arrive 2, 64; }

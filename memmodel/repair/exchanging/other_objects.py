@@ -7,7 +7,7 @@ In: a lowered test, executions of it that hang. Out: changes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from memmodel.concrete.records import ObjectRecord
@@ -36,7 +36,7 @@ def other_objects(lowered: LoweredTest, hangs: Iterable[TextCounterexample]) -> 
     signalled = [name for _, _, item, match in uses if SIGNALS.search(item.mnemonic) for name in [_name(match)]]
     waits = [(number, _name(match)) for number, _, item, match in uses if "_wait" in item.mnemonic]
     in_vain = [name for _, name in waits if name not in signalled]
-    wanted = list(dict.fromkeys([*(name for hang in hangs for name in _awaited(hang)), *in_vain]))
+    wanted = list(dict.fromkeys([*(name for hang in hangs for name in awaited(hang)), *in_vain]))
     for number, index, item, match in uses:
         others = wanted if SIGNALS.search(item.mnemonic) else []
         if "_wait" in item.mnemonic:
@@ -51,13 +51,15 @@ def other_objects(lowered: LoweredTest, hangs: Iterable[TextCounterexample]) -> 
 
 def in_other_ctas(lowered: LoweredTest) -> Iterator[Edit]:
     """Arrivals on the object of another CTA, for which a thread of that CTA waits, and for its own none of the own CTA;
-    with the count that the object has, or one more."""
+    with the count that the object has, or one more. Copies and stores that tell such an object of their bytes."""
     uses, threads = _uses(lowered), lowered.test.threads
     waits = {
         (_name(match), threads[number].place.cta_id) for number, _, item, match in uses if "_wait" in item.mnemonic
     }
     for number, index, item, match in uses:
         home, (name, offset) = threads[number].place, _name(match)
+        if "complete_tx::bytes" in item.mnemonic and "::cluster" in item.mnemonic:
+            yield from _of_copies(lowered, (number, index, item, match), waits)
         if not PLAIN.fullmatch(item.mnemonic) or match[3] or (_name(match), home.cta_id) in waits:
             continue
         ctas = {other.place.cta: None for other in threads if other.place.cluster_id == home.cluster_id}
@@ -72,6 +74,26 @@ def in_other_ctas(lowered: LoweredTest) -> Iterator[Edit]:
             yield change
             if more is not None:
                 yield replace(change, what=f"{what} with {more.what}", cost=price + OTHER, more=(more,))
+
+
+def _of_copies(
+    lowered: LoweredTest, use: tuple[int, int, Instruction, re.Match[str]], waits: Collection[tuple[object, object]]
+) -> Iterator[Edit]:
+    """A copy or store with the object of another CTA of the cluster, for which a thread waits there, and for the one
+    that it names nobody."""
+    number, index, item, match = use
+    threads, (name, offset) = lowered.test.threads, _name(match)
+    home = threads[number].place
+    ids = {other.place.cta: other.place.cta_id for other in threads if other.place.cluster_id == home.cluster_id}
+    named = int(match[3].rpartition("cta")[2]) if match[3] else home.cta
+    if ((name, offset), ids.get(named)) in waits:
+        return
+    for cta, there in ids.items():
+        if ((name, offset), there) in waits:
+            text = f"[{name}@cta{cta}{f'+{offset}' if offset else ''}]"
+            what = f"{place(threads[number], item)}: {match[0]} -> {text} in {item.mnemonic}"
+            start = item.span.start + match.start()
+            yield Edit(start, start + len(match[0]), text, what, OTHER, (number, index, "name"))
 
 
 def _uses(lowered: LoweredTest) -> list[tuple[int, int, Instruction, re.Match[str]]]:
@@ -91,7 +113,7 @@ def _name(match: re.Match[str]) -> tuple[str, int]:
     return match[1], int(match[2] or 0)
 
 
-def _awaited(hang: TextCounterexample) -> Iterator[tuple[str, int]]:
+def awaited(hang: TextCounterexample) -> Iterator[tuple[str, int]]:
     """The objects that waiting threads test last, by their variables and how many bytes on."""
     execution = execution_of(hang.witness)
     for trace in () if execution is None else execution.frame.traces:

@@ -14,13 +14,13 @@ from memmodel.answer import HANG
 from memmodel.repair.edits import Edit, about_numbers
 from memmodel.repair.exchanging.exchanges import ALIKE
 from memmodel.repair.guided import asked_for
-from memmodel.repair.hints import answers, broken_rules, by_turns, kind, lines, moves_a_fence, reasons
+from memmodel.repair.hints import answers, awaited_objects, broken_rules, by_turns, kind, lines, moves_a_fence, reasons
 from memmodel.repair.judge import AnswersOfTest, TextCounterexample
 from memmodel.repair.purpose import progress
 from memmodel.repair.searching.ideas import makes_strong
 from memmodel.repair.searching.sets import MOST_CHANGES, Sets
 from memmodel.repair.searching.trials import Trials
-from memmodel.repair.searching.turns import NEARBY, RELEVANT, Changes, Turns, cost, covers, in_order
+from memmodel.repair.searching.turns import NEARBY, RELEVANT, Changes, Turns, cost, covers, in_order, spot
 from memmodel.why.records import Reason
 
 PATIENCE = 12
@@ -202,7 +202,7 @@ class RepairSearch(Trials):
         """Sets of changes that suffice: first of those that answer the reasons, then of all."""
         known = self.counterexamples(self.before)
         while True:
-            turns = Turns(self.text, why, lines(known))
+            turns = Turns(self.text, why, lines(known), awaited_objects(known))
             likely = [edit for edit in everything if turns.turn(edit) <= RELEVANT]
             if self.known_repairs and len(likely) > MANY:
                 likely = [edit for edit in likely if turns.turn(edit) <= NEARBY]
@@ -245,7 +245,7 @@ class RepairSearch(Trials):
         always = self.before.findings == {HANG} and not self.ended(self.text)  # more order ends no hang
         first, last, since = self.looked, self.tried, 0
         for edit in sorted(
-            offered, key=lambda edit: (turns.turn(edit), edit.group[3:] != ALIKE, edit.cost, edit.start)
+            offered, key=lambda edit: (turns.turn(edit), edit.group[3:] != ALIKE, edit.cost, spot(edit))
         ):
             since += 1
             if (

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from memmodel.repair.edits import Edit
 from memmodel.repair.hints import answers, meets, relevant
+from memmodel.repair.insertion.arrivals import ARRIVALS
 from memmodel.why.records import Reason
 
 Changes = tuple[Edit, ...]
@@ -22,9 +23,13 @@ NEAR = 2
 
 
 class Turns:
-    """Which changes are tried first: those at the lines that the explanations name, as far as they answer a reason."""
+    """Which changes are tried first: those at the lines that the explanations name, as far as they answer a reason,
+    and arrivals on an object that a thread waits for in vain (`awaited`)."""
 
-    def __init__(self, text: str, why: frozenset[Reason], named: frozenset[int]) -> None:
+    def __init__(
+        self, text: str, why: frozenset[Reason], named: frozenset[int], awaited: frozenset[str] = frozenset()
+    ) -> None:
+        self.awaited = tuple(f"[{name}]" for name in awaited)
         self.starts = [0, *(at + 1 for at, char in enumerate(text) if char == "\n")]
         self.why = why
         self.named = named
@@ -33,6 +38,8 @@ class Turns:
         """A number for a change: those with smaller numbers are tried first."""
         if not relevant(edit, self.why):
             return RELEVANT + 1
+        if edit.rank == ARRIVALS and Reason.COUNT in self.why and any(name in edit.text for name in self.awaited):
+            return 0
         places = (edit, *edit.more) if meets(edit) else (edit,)
         lines = [bisect_right(self.starts, edit.start) for edit in places]
         declares = edit.group[0] == -1  # a declaration concerns every line that names its variable
@@ -40,6 +47,12 @@ class Turns:
         if answers(edit, self.why):
             return 0 if near else NEARBY
         return NEARBY if near else RELEVANT
+
+
+def spot(edit: Edit) -> int:
+    """A number for the place of a change: those with smaller numbers are tried first. What a thread has left is given
+    back behind its last access, so that an arrival is tried at the end of a thread first."""
+    return -edit.start if edit.rank == ARRIVALS and "mbarrier.arrive" in edit.text else edit.start
 
 
 def in_order(edits: Iterable[Edit]) -> Changes:
