@@ -25,7 +25,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import Edit, apply, diff
 from memmodel.repair.exchanging.one_access import one_access
 from memmodel.repair.exchanging.one_size import in_halves, one_size
-from memmodel.repair.exchanging.other_objects import in_other_ctas, other_objects
+from memmodel.repair.exchanging.other_objects import in_other_ctas, other_objects, other_states
 from memmodel.repair.glance import Glance
 from memmodel.repair.hints import broken_rules, by_turns, reasons, sufficient_changes
 from memmodel.repair.insertion.accesses import moved_accesses
@@ -272,7 +272,7 @@ def _others(lowered: LoweredTest, before: AnswersOfTest) -> list[Edit]:
     """The changes that do not only add order."""
     hangs = [counterexample for counterexample in before.counterexamples if counterexample.flag == HANG]
     edits = [*replacements(lowered), *meetings(lowered, by_turns(before.counterexamples)[:FIRST_MET])]
-    edits += [*other_objects(lowered, hangs), *in_other_ctas(lowered)]
+    edits += [*other_objects(lowered, hangs), *in_other_ctas(lowered), *other_states(lowered)]
     arrives = ARRIVE & reasons(before.counterexamples) or ARRIVED_TWICE in before.findings
     return [*edits, *arrivals(lowered)] if arrives else edits
 

@@ -25,6 +25,7 @@ from memmodel.why.present.apart import (
     common_barrier,
     grids_that_do_not_wait,
     hand_over,
+    heard_late,
     in_two_sizes,
     misplaced,
     siblings_seen,
@@ -79,7 +80,8 @@ class Sentences:
             separation = in_two_sizes(self.execution, change.at, change.other) or apart(
                 self.execution, self.flow, change.at, change.other
             )
-            if separation is not None:
+            late = heard_late(self.execution, *(self.flow.in_po(n) for n in (change.at, change.other)))
+            if separation is not None and (late is None or separation.overlap or separation.what == NAME):
                 return self._apart(separation)
         text, repair = self._text_and_repair(change)
         if reason is Reason.NO_SYNCHRONIZATION:
@@ -263,6 +265,10 @@ class Sentences:
         if found is None:
             if (lanes := warp_barrier(self.execution, first, second)) is not None:
                 return f"{unordered}: {self.ref(lanes)} is for the lanes of one warp", self._meeting(change)
+            if (late := heard_late(self.execution, first, second)) is not None:
+                told, read = self._line(late[0]), self._line(late[1])
+                behind = f"{self.ref(late[1])}, which reads {told}, stands after {self._line(second)}"
+                return f"{unordered}: {behind}", f"{read} before {self._line(second)}"
             if (arrives := arrives_only(self.execution, first, second)) is None:
                 return None
             repair = f"a wait at the same barrier, as with .sync, at {self._line(arrives)}"

@@ -26,13 +26,8 @@ def phase_reason(execution: Execution, flow: Flow, update: int, wait: int) -> Re
     """
     waited = execution.frame.record_of(execution.events[wait])
     assert isinstance(waited, ObjectRecord)
-    thread, order = execution.events[wait].point.thread, execution.relation("po")
-    phases_seen = [row for row in execution.relation("mbarobs") if row >> wait & 1]
-    earlier = sum(
-        1 << n for n, row in enumerate(order) if row >> wait & 1 and execution.events[n].point.thread == thread
-    )
-    if waited.parity is not None and all(row & earlier for row in phases_seen):
-        return Reason.PARITY
+    if sees_nothing_new(execution, wait):
+        return Reason.PARITY if waited.parity is not None else Reason.EARLIER_PHASE
     if over_before(execution, flow, update, wait) is not None:
         return Reason.EARLIER_PHASE
     seen, arrivals = execution.relation("mbarobs"), execution.set("ARRIVEON")
@@ -44,6 +39,16 @@ def phase_reason(execution: Execution, flow: Flow, update: int, wait: int) -> Re
     in_bytes = any(use.bytes or use.action is Action.COMPLETE_TX for _, use in own)
     signal = isinstance(execution.events[update].label, Signal)
     return Reason.BYTES if in_bytes and signal and not counted else Reason.COUNT
+
+
+def sees_nothing_new(execution: Execution, wait: int) -> bool:
+    """True if a wait sees nothing that its thread has not waited for before."""
+    thread, order = execution.events[wait].point.thread, execution.relation("po")
+    phases_seen = [row for row in execution.relation("mbarobs") if row >> wait & 1]
+    earlier = sum(
+        1 << n for n, row in enumerate(order) if row >> wait & 1 and execution.events[n].point.thread == thread
+    )
+    return all(row & earlier for row in phases_seen)
 
 
 def broken_rule(execution: Execution, event: int) -> str | None:
@@ -60,17 +65,16 @@ def broken_rule(execution: Execution, event: int) -> str | None:
 
 
 def over_before(execution: Execution, flow: Flow, update: int, wait: int) -> int | None:
-    """A wait that comes before an update and has seen the phase over that another wait waits for; None without one."""
-    seen = execution.relation("mbarobs")
-    others = (number for number in bits(execution.set("MBDONE")) if number != wait)
-    return next(
-        (
-            other
-            for other in others
-            if flow.surely_leads(other, update) and all(row >> other & 1 for row in seen if row >> wait & 1)
-        ),
-        None,
-    )
+    """A wait that comes before an update, or before another wait in its thread, and has seen the phase over for which
+    this one waits; None without one."""
+    seen, order = execution.relation("mbarobs"), execution.relation("po")
+    others = [
+        number
+        for number in bits(execution.set("MBDONE"))
+        if number != wait and all(row >> number & 1 for row in seen if row >> wait & 1)
+    ]
+    own = next((other for other in others if order[other] >> wait & 1), None)
+    return own if own is not None else next((other for other in others if flow.surely_leads(other, update)), None)
 
 
 def copied(execution: Execution, *signals: int) -> set[object]:

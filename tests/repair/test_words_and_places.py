@@ -267,16 +267,67 @@ G:  mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 1;
 }
 ~exists hang
 """
+GUARDED = """PTX guarded
+.global .u32 x;
+thread K0 @ cta 0 {
+    griddepcontrol.launch_dependents;
+    st.global.u32 [x], 1;
+}
+thread K1 @ cta 1, grid 1 {
+    mov.u32 %c, %ctaid.x;
+    setp.eq.u32 %p, %c, 0;
+    @%p griddepcontrol.wait;
+    ld.global.u32 %r, [x];
+}
+~exists (K1:r == 0)
+"""
+OLD_STATE = """PTX state
+.shared .align 8 .b64 bar = mbarrier(2);
+thread A @ cta 0 {
+    mbarrier.arrive.shared::cta.b64 %s0, [bar];
+V:  mbarrier.try_wait.shared::cta.b64 %p, [bar], %s0;
+    @!%p bra V;
+    mbarrier.arrive.shared::cta.b64 %s1, [bar];
+W:  mbarrier.try_wait.shared::cta.b64 %p, [bar], %s0;
+    @!%p bra W;
+}
+thread B @ cta 0 {
+    mbarrier.arrive.shared::cta.b64 %s0, [bar];
+V:  mbarrier.try_wait.shared::cta.b64 %p, [bar], %s0;
+    @!%p bra V;
+    mbarrier.arrive.shared::cta.b64 %s1, [bar];
+}
+~exists undefined
+"""
+BEHIND_THE_CHECK = """PTX check
+.global .u32 seq;
+.global .u32 b;
+thread W @ cta 0 {
+    st.relaxed.gpu.global.u32 [seq], 1;
+    fence.acq_rel.gpu;
+    st.relaxed.gpu.global.u32 [b], 1;
+}
+thread R @ cta 1 {
+    ld.acquire.gpu.global.u32 %s1, [seq];
+    fence.acq_rel.gpu;
+    ld.relaxed.gpu.global.u32 %s2, [seq];
+    ld.relaxed.gpu.global.u32 %y, [b];
+}
+~exists (R:s1 == 0 /\\ R:s2 == 0 /\\ R:y == 1)
+"""
 
 
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
+        (GUARDED, "K1, line 11: griddepcontrol.wait before ld.global.u32"),
+        (OLD_STATE, "A, line 8: %s0 -> %s1 in mbarrier.try_wait"),
+        (BEHIND_THE_CHECK, "R, line 13: move ld.relaxed.gpu.global.u32 before fence.acq_rel.gpu (line 11)"),
         (TOLD_AT_HOME, "A, line 6: [bar] -> [bar@cta1] in cp.async.bulk"),
         (GIVEN_BACK_ONCE, "C, line 22: mbarrier.arrive.shared::cta.b64 _, [empty]; after ld.shared.u32"),
     ],
 )
-def test_what_a_thread_waits_for_is_signalled(text: str, wanted: str) -> None:
+def test_an_expert_would_change_this_line(text: str, wanted: str) -> None:
     repairs = fix("t", text, MODELS, Options(), most=3).repairs
     assert any(wanted in change.what for repair in repairs for change in repair.changes)
 

@@ -114,6 +114,76 @@ def test_bytes_are_announced_behind_the_arrival_of_another_thread() -> None:
     )
 
 
+OLD_STATE = """PTX state
+.shared .u32 y;
+.shared .align 8 .b64 bar = mbarrier(2);
+thread A @ cta 0 {
+    mbarrier.arrive.shared::cta.b64 %s0, [bar];
+V:  mbarrier.try_wait.shared::cta.b64 %p, [bar], %s0;
+    @!%p bra V;
+    mbarrier.arrive.shared::cta.b64 %s1, [bar];
+W:  mbarrier.try_wait.shared::cta.b64 %p, [bar], %s0;
+    @!%p bra W;
+    ld.shared.u32 %r, [y];
+}
+thread B @ cta 0 {
+    mbarrier.arrive.shared::cta.b64 %s0, [bar];
+V:  mbarrier.try_wait.shared::cta.b64 %p, [bar], %s0;
+    @!%p bra V;
+    st.shared.u32 [y], 1;
+    mbarrier.arrive.shared::cta.b64 %s1, [bar];
+}
+~exists (A:r == 0)
+"""
+UNASKED_PEER = """PTX peer
+.global .align 16 .u32 g[4] = {7};
+.shared .align 16 .u32 s[4] = {1};
+.shared .align 8 .b64 empty = mbarrier(1);
+.shared .align 8 .b64 full = mbarrier(1);
+thread L @ cta 0, cluster 0 {
+E:  mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p, [empty], 0;
+    @!%p bra E;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [s], [g], 16, [full], 2;
+}
+thread C0 @ cta 0, cluster 0 { mbarrier.arrive.shared::cta.b64 _, [empty]; }
+thread C1 @ cta 1, cluster 0 {
+    ld.shared.u32 %r, [s];
+    fence.proxy.async;
+    mbarrier.arrive.shared::cta.b64 _, [empty];
+}
+~exists race
+"""
+BEHIND_THE_CHECK = """PTX check
+.global .u32 seq;
+.global .u32 b;
+thread W @ cta 0 {
+    st.relaxed.gpu.global.u32 [seq], 1;
+    fence.acq_rel.gpu;
+    st.relaxed.gpu.global.u32 [b], 1;
+}
+thread R @ cta 1 {
+    ld.acquire.gpu.global.u32 %s1, [seq];
+    fence.acq_rel.gpu;
+    ld.relaxed.gpu.global.u32 %s2, [seq];
+    ld.relaxed.gpu.global.u32 %y, [b];
+}
+~exists (R:s1 == 0 /\\ R:s2 == 0 /\\ R:y == 1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "reason", "said"),
+    [
+        (OLD_STATE, Reason.EARLIER_PHASE, "bar (B, line 18): b (A, line 6) has waited for it"),
+        (UNASKED_PEER, Reason.NO_SYNCHRONIZATION, "R s@cta1 = 1 (C1, line 13) before"),
+        (BEHIND_THE_CHECK, Reason.NO_SYNCHRONIZATION, "which reads c (W, line 7), stands after f (R, line 12)"),
+    ],
+)
+def test_the_order_that_was_meant_is_the_one_that_is_missing(test: str, reason: Reason, said: str) -> None:
+    (obstacle,) = api.explain(test).stories[0].obstacles
+    assert obstacle.reason is reason and said in obstacle.text
+
+
 NO_EMPTY = """PTX empty
 .shared .u32 buf = 0;
 thread P @ cta 0 { st.shared.u32 [buf], 1; bar.arrive 1, 64; st.shared.u32 [buf], 2; bar.arrive 2, 64; }

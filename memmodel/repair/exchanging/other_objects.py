@@ -24,6 +24,12 @@ SIGNALS = re.compile(r"mbarrier\.(arrive|expect_tx|complete_tx)|tcgen05\.commit|
 PLAIN = re.compile(r"mbarrier\.arrive(\.release)?(\.cta)?(\.shared(::cta)?)?\.b64")
 """An arrival that expects no bytes, on an object of the own CTA."""
 
+STATE = re.compile(r"\]\s*,\s*(%[\w$]+)")
+"""The state that a wait names."""
+
+ARRIVED = re.compile(r"^mbarrier\.arrive\S*\s+(%[\w$]+)\s*,")
+"""The register that an arrival writes."""
+
 REMOTE = "mbarrier.arrive.release.cluster.shared::cluster.b64"
 OBJECT = re.compile(r"\[\s*([A-Za-z_$][\w$]*)(?:\s*\+\s*(\d+))?(\s*@\s*\w+)?\s*\]")
 """A variable, how many bytes on, and whose CTA's instance."""
@@ -94,6 +100,22 @@ def _of_copies(
             what = f"{place(threads[number], item)}: {match[0]} -> {text} in {item.mnemonic}"
             start = item.span.start + match.start()
             yield Edit(start, start + len(match[0]), text, what, OTHER, (number, index, "name"))
+
+
+def other_states(lowered: LoweredTest) -> Iterator[Edit]:
+    """Waits for the state that another arrival of the thread on the same object has returned."""
+    uses = _uses(lowered)
+    for number, index, item, match in uses:
+        state = STATE.search(item.span.text) if "_wait" in item.mnemonic and "parity" not in item.mnemonic else None
+        if state is None:
+            continue
+        arrivals = [
+            ARRIVED.search(it.span.text) for n, _, it, named in uses if n == number and _name(named) == _name(match)
+        ]
+        for register in dict.fromkeys(found[1] for found in arrivals if found and found[1] != state[1]):
+            start = item.span.start + state.start(1)
+            what = f"{place(lowered.test.threads[number], item)}: {state[1]} -> {register} in {item.mnemonic}"
+            yield Edit(start, start + len(state[1]), register, what, OTHER, (number, index, "name"))
 
 
 def _uses(lowered: LoweredTest) -> list[tuple[int, int, Instruction, re.Match[str]]]:

@@ -31,19 +31,21 @@ NEAR = 6
 
 
 def moved_accesses(lowered: LoweredTest) -> list[Edit]:
-    """The changes that move an access within its thread; none for a test in which a variable has two names."""
+    """The changes that move an access within its thread, the nearest first; none for a test in which a variable has two
+    names."""
     test = lowered.test
     if any(variable.alias_of is not None for variable in test.variables):
         return []
-    edits: list[Edit] = []
+    edits: list[tuple[int, Edit]] = []
     for number, thread in enumerate(test.threads):
         for index, item in enumerate(instructions(thread)):
             if _movable(item) and index not in {*waiting(lowered, number), *labels_of(thread).values()}:
                 edits += _moves(lowered, number, thread, index)
-    return edits
+    return [edit for _, edit in sorted(edits, key=lambda far: far[0])]
 
 
-def _moves(lowered: LoweredTest, number: int, thread: Thread, index: int) -> Iterator[Edit]:
+def _moves(lowered: LoweredTest, number: int, thread: Thread, index: int) -> Iterator[tuple[int, Edit]]:
+    """Moves of one access, each with the number of instructions that it moves over."""
     items = list(instructions(thread))
     labels, spins = labels_of(thread), waiting(lowered, number)
     for gap in gaps(lowered, number, behind_loops=True):
@@ -59,7 +61,7 @@ def _moves(lowered: LoweredTest, number: int, thread: Thread, index: int) -> Ite
         if not all(_passes(items[index], items[at], spins=at in spins) for at in over):
             continue
         if any(SYNCHRONIZES.search(items[at].mnemonic) for at in over):
-            yield moved(thread, (items[index],), index, gap, MOVED_ACCESS)
+            yield high - low, moved(thread, (items[index],), index, gap, MOVED_ACCESS)
 
 
 def _closed(items: list[Instruction], over: range, labels: set[str]) -> bool:

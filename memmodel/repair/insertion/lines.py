@@ -96,7 +96,8 @@ class Lines:
         self.dependents = {
             number
             for number, thread in enumerate(test.threads)
-            if thread.place.grid and not any(item.mnemonic == GRID_WAIT for item in instructions(thread))
+            if thread.place.grid
+            and not any(item.mnemonic == GRID_WAIT and item.guard is None for item in instructions(thread))
         }
         self.phases = Phases(lowered, self.objects)
         self.exact = exact

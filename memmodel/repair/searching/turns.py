@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
+from memmodel.repair.costs import MOVED_ACCESS
 from memmodel.repair.edits import Edit
 from memmodel.repair.hints import answers, meets, relevant
 from memmodel.repair.insertion.arrivals import ARRIVALS
@@ -51,7 +52,10 @@ class Turns:
 
 def spot(edit: Edit) -> int:
     """A number for the place of a change: those with smaller numbers are tried first. What a thread has left is given
-    back behind its last access, so that an arrival is tried at the end of a thread first."""
+    back behind its last access, so that an arrival is tried at the end of a thread first. Moved accesses stay in the
+    order in which they are offered."""
+    if edit.group[2] == "move" and edit.cost == MOVED_ACCESS:
+        return 0
     return -edit.start if edit.rank == ARRIVALS and "mbarrier.arrive" in edit.text else edit.start
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from memmodel.base.rows import Rows, bits
 from memmodel.why.alter import Alteration
 from memmodel.why.changes.situation import Change, Situation
-from memmodel.why.phases import came_early, copied, phase_reason
+from memmodel.why.phases import came_early, copied, phase_reason, sees_nothing_new
 from memmodel.why.records import Reason
 
 
@@ -28,7 +28,8 @@ def of_phases(asked: Situation) -> Iterator[Change]:
             edges = (("mbarobs", update, wait),)
             reason = phase_reason(asked.execution, asked.flow, update, wait)
             earlier = [n for n in _earlier(asked, update, wait, seen) if n in updates]
-            if reason in (Reason.COUNT, Reason.EARLIER_PHASE) and earlier:
+            idle = reason is Reason.EARLIER_PHASE and sees_nothing_new(asked.execution, wait)
+            if reason in (Reason.COUNT, Reason.EARLIER_PHASE) and earlier and not idle:
                 continue  # the thread arrived in the phase that the wait saw: this arrival is for a later one
             if reason is Reason.BYTES and (
                 copied(asked.execution, update) & copied(asked.execution, *earlier) or came_early(asked.execution, wait)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from memmodel.base.labels import Access, Action, Family, Fence, GroupWait, Mark, Mbarrier, ProxyFence, Signal
 from memmodel.base.rows import bits
+from memmodel.concrete.records import ObjectRecord
+from memmodel.memory.bytes import Cell
 from memmodel.ptx.vocabulary import Scope, Sem
 from memmodel.why.alter import Alteration, Inserted
 from memmodel.why.changes.situation import Change, Situation, is_told_elsewhere
@@ -43,7 +45,7 @@ def of_waits(asked: Situation) -> Iterator[Change]:
                 yield Change(reason, Alteration((), (signal, wait), (*edges, meets, *ends)), event, place, "", 1, 4.0)
             else:
                 reason = Reason.TCGEN05_WAIT if own else Reason.NOT_WAITED
-                tier = LAST if about_an_earlier_copy(asked, event) else 1
+                tier = LAST if about_an_earlier_copy(asked, event) or gives_back_elsewhere(asked, event) else 1
                 yield Change(reason, Alteration((), (wait,), edges), event, place, "", tier, 3.0)
 
 
@@ -62,6 +64,26 @@ def about_an_earlier_copy(asked: Situation, event: int) -> bool:
         if seen and not any(asked.flow.leads(end, asked.flow.in_po(n)) for end in ends for n in own):
             return True
     return False
+
+
+def gives_back_elsewhere(asked: Situation, event: int) -> bool:
+    """True if the thread of the other access arrives behind it on an object in another CTA than that of this name for
+    which the thread of the copy has waited: it gives back what the copy overwrites, and tells the wrong CTA."""
+    frame, issue = asked.execution.frame, asked.flow.in_po(event)
+    waits = [n for n in bits(asked.execution.set("MBDONE")) if asked.po[n] >> issue & 1]
+    awaited = {use.object for n in waits if isinstance(use := frame.record_of(asked.events[n]), ObjectRecord)}
+    for access in (asked.flow.in_po(n) for n in asked.pair or () if n != event):
+        for n in bits(asked.po[access] & asked.execution.set("ARRIVEON")):
+            use = frame.record_of(asked.events[n])
+            told = use.object if isinstance(use, ObjectRecord) else None
+            if told is not None and told not in awaited and any(_alike(told, cell) for cell in awaited):
+                return True
+    return False
+
+
+def _alike(one: Cell, other: Cell) -> bool:
+    """True of the instances of one place in two CTAs."""
+    return (one.instance.name, one.first) == (other.instance.name, other.first)
 
 
 def _later(asked: Situation, event: int) -> list[int]:

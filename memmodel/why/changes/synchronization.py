@@ -28,6 +28,7 @@ def of_synchronization(asked: Situation) -> Iterator[Change]:
     lost = {pair: updates for pair in pairs if (updates := _lost_updates(asked, *pair))}
     concerned = {(a, b) for a, b in pairs if about & (1 << a | 1 << b | lost.get((a, b), 0)) or _tells_nobody(asked, a)}
     handed_over = asked.flow.reach_by(link for link in asked.flow.links if synchronizes(asked.execution, link))
+    turns = _later_first(asked, pairs)
     pairs.sort(
         key=lambda pair: (
             _uses_what_ended(asked, *pair),
@@ -35,6 +36,7 @@ def of_synchronization(asked: Situation) -> Iterator[Change]:
             asked.flow.leads(*pair[::-1]),
             pair not in concerned,
             pair not in lost,
+            turns[pair],
         )
     )
     for number, (a, b) in enumerate(pairs):
@@ -53,6 +55,16 @@ def of_synchronization(asked: Situation) -> Iterator[Change]:
         yield replace(meeting, tier=LAST) if backward else meeting
         if number < _FIRST and not asked.in_dependent_grid(start, end):
             yield from _passed_on(asked, a, b, 9.0 + number / 100)
+
+
+def _later_first(asked: Situation, pairs: list[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, int]]:
+    """Numbers for pairs, in their order; of a write and several reads by one thread, the last read has the least."""
+    first: dict[tuple[int, int | None], int] = {}
+    turns = {}
+    for number, (a, b) in enumerate(pairs):
+        at = asked.events[asked.flow.in_po(b)].point
+        turns[a, b] = (first.setdefault((a, at.thread), number), -(at.order or 0))
+    return turns
 
 
 def _uses_what_ended(asked: Situation, first: int, second: int) -> bool:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from memmodel.base.labels import Access, Action, Barrier, Domain, Fence, Half, Mbarrier, Side, Signal, scope_of
-from memmodel.base.rows import bits
+from memmodel.base.rows import bits, pairs_of
 from memmodel.concrete.execution import Execution
 from memmodel.concrete.records import AccessRecord, BarrierRecord, ObjectRecord
 from memmodel.ptx.vocabulary import Sem
@@ -209,6 +209,20 @@ def arrives_only(execution: Execution, first: int, second: int) -> int | None:
     mine = [(n, record) for n in before if (record := _at_barrier(execution, n)) is not None]
     waits = [record.barrier for _, record in mine if record.half is Half.WAIT]
     return next((n for n, record in mine if record.barrier in after and record.barrier not in waits), None)
+
+
+def heard_late(execution: Execution, first: int, second: int) -> tuple[int, int] | None:
+    """The one strong read behind the second access, by its thread, of a strong write behind the first one, by its
+    thread; None without one, or with several."""
+    po, labels = execution.relation("po"), [event.label for event in execution.events]
+    heard = [
+        (write, read)
+        for write, read in pairs_of(execution.relation("rf"))
+        if po[first] >> write & 1
+        and po[second] >> read & 1
+        and all(isinstance(label := labels[n], Access) and label.sem is not Sem.WEAK for n in (write, read))
+    ]
+    return heard[0] if len(heard) == 1 else None
 
 
 def common_barrier(execution: Execution, flow: Flow, first: int, second: int | None) -> str:
