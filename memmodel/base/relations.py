@@ -408,6 +408,9 @@ RELATIONS: tuple[BaseRelation, ...] = (
 DECIDED = tuple(row.name for row in RELATIONS if row.key is None and row.holds is None)
 """The relations that an execution decides."""
 
+SYMMETRIC = frozenset(row.name for row in RELATIONS if row.key is not None and row.holds is None)
+"""The relations between points with the same key."""
+
 RELATION_ROWS = {row.name: row for row in RELATIONS}
 
 ONWARD = ("po", "compl", "complwg")

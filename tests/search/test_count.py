@@ -69,6 +69,7 @@ PARTS = [
         2,
         1,
     ),
+    ("copy.map,tensormap.cp_fenceproxy,fence.proxy.tensormap.acquire,wait,ld.shared", 3, 2, 1),
     ("st.async,st.async.release,red.async.release,ld,st,wait,ld.shared", 3, 3, 2),
     ("tcgen05.st,tcgen05.ld,tcgen05.wait::st,tcgen05.wait::ld,wait,tcgen05.commit", 4, 2, 2),
     ("tcgen05.mma,tcgen05.cp,tcgen05.shift,tcgen05.commit,tcgen05.ld,st.shared", 4, 2, 1),

@@ -27,7 +27,7 @@ from memmodel.ptx.vocabulary import Sem
 from memmodel.search.differences import compared_flags
 from memmodel.search.edits import edited
 from memmodel.search.edits.comparing import EFFORT, MORE_EFFORT, ComparedModels, labels_in
-from memmodel.search.edits.completing import by_flags, by_word, reached, spelt_out
+from memmodel.search.edits.completing import by_flags, by_word, joined, reached, spelt_out
 from memmodel.search.edits.identical import identical
 from memmodel.search.edits.reducing import bare, size_of
 from memmodel.search.edits.tasks import sides_of
@@ -248,6 +248,17 @@ def test_a_word_hands_over_what_an_instruction_does_that_signals_an_object(model
     assert {*chosen.others[0].words} == {*words, "ld.acquire", "st.release"}
 
 
+def test_a_flag_joins_the_halves_of_a_fence_for_maps(model):
+    """Halves for copies have one scope, so that each sees the other one or none does. Instructions that publish and
+    acquire a map stand in two threads, which a flag in global memory joins; what the copy did is seen at the end."""
+    chosen = sides_of("ptx-9.4", model("acquire-half-need-not-see-the-release")).chosen_words()
+    halves = {"tensormap.cp_fenceproxy", "fence.proxy.tensormap.acquire", "copy.map"}
+    assert {*chosen.first[0].words} == halves | {"ld.relaxed", "ld.acquire", "st.relaxed", "st.release"}
+    assert not any("fence.proxy.async.release" in words.words for words in (*chosen.first, *chosen.others))
+    assert joined(("st.weak", *halves)) == joined(("fence.proxy.async.acquire", "fence.proxy.async.release")) == ()
+    assert joined(("fence.proxy.tensormap.acquire", "copy.map")) == ()
+
+
 def test_a_restricted_fence_comes_with_the_places_that_it_covers():
     words = reached(("ld.acquire", "st.relaxed", "fence.release.restricted"))
     assert {"ld.weak", "st.weak", "ld.shared.weak", "st.shared.weak"} <= {*words}
@@ -412,3 +423,21 @@ def test_what_is_kept_of_a_relation_is_all_of_it_where_labels_show_it(body, othe
         models.append(api.load(str(path)))
     labels = word_labels("ld.weak") | word_labels("st.release")
     assert ComparedModels((models[0], models[1])).agree_on(labels) is agree
+
+
+@pytest.mark.parametrize(
+    ("scopes", "agree"),
+    [(("cta",), True), (("gpu",), True), (("cta", "cluster", "gpu"), False)],
+)
+def test_of_one_scope_two_operations_are_in_each_other_s_or_not(scopes, agree, tmp_path):
+    """A store of `.gpu` reaches one of another CTA whose `.cta` does not reach it."""
+    reaches = "[CTA] ; scta | [CLUSTER] ; scluster | [GPU] ; sgpu"
+    models = []
+    for name, more in (("mine", ""), ("other", " & reaches^-1")):
+        path = tmp_path / f"{name}.cat"
+        path.write_text(f'"{name}"\nlet reaches = {reaches}\nacyclic co & reaches{more} as Order\n')
+        models.append(api.load(str(path)))
+    comparison = ComparedModels((models[0], models[1]))
+    assert comparison.agree_on(word_labels("st.release", scopes)) is agree
+    narrow, wide = (word_labels("st.release", (scope,)) for scope in ("cta", "gpu"))
+    assert not comparison.agree_on(narrow | wide)

@@ -41,7 +41,6 @@ NOT_SEARCHED: Mapping[str, str] = {
     "mbarrier.check_layout": "objects of programs have one layout",
     "cp.async.wait_all": _SAME,
     "cp.reduce.async.bulk.tensor": "as cp.reduce.async.bulk; its read of the map is that of the tensor copy",
-    "tensormap.cp_fenceproxy": "as a copy of the map and the release half of its fence, which are searched",
     **dict.fromkeys(("multimem.st.async", "multimem.red.async"), _SAME),
     **dict.fromkeys(("wgmma.mma_async.sp", "tcgen05.mma.ws", "tcgen05.ld.red"), _SAME),
     **dict.fromkeys(("applypriority.async.bulk", "discard", "setmaxnreg"), "it orders nothing and moves no value"),

@@ -189,6 +189,9 @@ _OF_MAPS = ("copy.map",)
 _ACQUIRE_MAP = _only("fence.proxy.tensormap::generic.acquire.{scope} [{x}_map], 128;", "half")
 _REPLACE = "mov.u64 %a{n}, {x}_other;\ntensormap.replace.tile.global_address.global.b1024.b64 [{x}_map], %a{n};"
 _REPLACE_ALIAS = _REPLACE.replace("{x}_map", "{x}_map_alias")
+_DRAFT = (".shared .align 128 .b8 {x}_draft[128] = tensormap({x}_other);",)
+_COPY_AND_FENCE = "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.{scope}.sync.aligned"
+_PUBLISH = _only(_COPY_AND_FENCE + " [{x}_map], [{x}_draft], 128;", "half")
 _MAP_ALIAS = (*_MAP, "{x}_map_alias aliases {x}_map;")
 
 # ---- the table -------------------------------------------------------------------------------------------------------
@@ -363,6 +366,10 @@ SEARCHED: tuple[tuple[str, tuple[Ingredient, ...]], ...] = (
         Ingredient("wgmma.wait", _only("wgmma.wait_group.sync.aligned 0;"), ends=("wgmma", "wgmma.registers")),
     ),
     _row("wgmma.fence", _fence("wgmma.fence", "wgmma.fence.sync.aligned;", "wgmma")),
+    _row(
+        "tensormap.cp_fenceproxy",
+        Ingredient("tensormap.cp_fenceproxy", _PUBLISH, TILE, "-", declares=(*_MAP, *_DRAFT), pairs=_OF_MAPS),
+    ),
     _row(
         "fence.proxy.tensormap::generic",
         _fence(

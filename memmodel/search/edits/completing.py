@@ -34,6 +34,9 @@ _FLAGS = {SHARED: ("ld.shared.acquire", "st.shared.release"), TILE: ("ld.tile.ac
 _FLAGGED = ("ld.acquire", "st.release")
 """What hands another place over by a word in global memory."""
 
+_STRONG = ("ld.relaxed", "ld.acquire", "st.relaxed", "st.release")
+"""What joins two halves of a proxy fence that stand in two threads, with synchronization or without."""
+
 _ORDERING = ("fence.acq_rel", "fence.sc", "fence.acquire", "fence.release")
 """Fences that hand over what is done elsewhere."""
 
@@ -84,6 +87,21 @@ def by_word(words: Sequence[str]) -> tuple[str, ...]:
     if any(GLOBAL in kinds for kinds in places) or not any(OBJECT in kinds and len(kinds) > 1 for kinds in places):
         return ()
     return tuple(word for word in every_word() if word in {*words, *_FLAGGED})
+
+
+def joined(words: Sequence[str]) -> tuple[str, ...]:
+    """The words with a flag in global memory between the halves of a proxy fence whose scopes may be too small, and
+    without what is done at other places: what a copy did is seen at the end. Empty if there are no two halves."""
+    if sum(map(_is_scoped_half, words)) < 2 or any(GLOBAL in ingredient_of(word).places for word in words):
+        return ()
+    seen = {word for accesses in ACCESSES.values() for word in accesses}
+    return tuple(word for word in every_word() if word in {*words, *_STRONG} - seen)
+
+
+def _is_scoped_half(word: str) -> bool:
+    """True for half a proxy fence, alone or in an instruction, that has a choice of scopes."""
+    forms = ingredient_of(word).forms
+    return len(forms) > 1 and forms[0].words[0] in ("half", "proxy")
 
 
 def spelt_out(words: Sequence[str], placing: Placing = Placing()) -> Vocabulary:

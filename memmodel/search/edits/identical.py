@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import product
 
 from memmodel.base.kinds import Kind
-from memmodel.base.relations import RELATIONS
+from memmodel.base.relations import SYMMETRIC
 from memmodel.cat.analysis import group_at
 from memmodel.cat.syntax import Binary, Definition, Empty, Expr, Model, Name, Unary
 
@@ -29,9 +29,6 @@ _LARGEST = 1000
 
 _IDENTITY: Form = frozenset({()})
 _NOTHING: Form = frozenset()
-
-_SYMMETRIC = frozenset(row.name for row in RELATIONS if row.key is not None and row.holds is None)
-"""Base relations between events with the same key."""
 
 
 def identical(models: tuple[Model, Model], flags: Collection[str]) -> bool:
@@ -157,7 +154,7 @@ def _unary(op: str, form: Form, kind: Kind) -> Form:
 
 def _inverse(step: Step) -> Step:
     match step:
-        case ("base", str(name), _) if name in _SYMMETRIC:
+        case ("base", str(name), _) if name in SYMMETRIC:
             return step
         case ("[]", _):
             return step

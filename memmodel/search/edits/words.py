@@ -21,6 +21,7 @@ from memmodel.search.edits.completing import (
     by_word,
     classes_of,
     handing_over,
+    joined,
     reached,
     spelt_out,
 )
@@ -63,9 +64,14 @@ class ChosenWords:
 
     @cached_property
     def first(self) -> list[Vocabulary]:
-        """The fewest words; with a word that a tile hands over; with what hands places over and all semantics of their
-        accesses. Empty if no word shows the difference."""
-        return [spelt_out(words, self._placing) for words in self._first]
+        """Halves of a fence with a flag between them; the fewest words; with a word that a tile hands over; with what
+        hands places over and all semantics of their accesses. Empty if no word shows the difference."""
+        return [*self.ahead, *(spelt_out(words, self._placing) for words in self._first)]
+
+    @cached_property
+    def ahead(self) -> list[Vocabulary]:
+        """Those of `first` that are so few that larger programs of them come before those of the others."""
+        return [spelt_out(words, self._placing) for words in map(joined, self._first[:1]) if words]
 
     @cached_property
     def others(self) -> list[Vocabulary]:
@@ -93,7 +99,7 @@ class ChosenWords:
 
     @cached_property
     def _first(self) -> list[tuple[str, ...]]:
-        """The words of `first`."""
+        """The words of `first`, without halves that a flag joins."""
         near = [words for least in self._begun[:1] for words in _near(least, self._disagree)]
         flagged = [words for some in near for words in by_flags(some)]
         return list(dict.fromkeys((*near, *flagged, *map(self._spelt, near))))

@@ -22,6 +22,7 @@ from memmodel.cat.evaluate.rows import RowAlgebra, Value, as_relation
 from memmodel.cat.syntax import Model
 from memmodel.errors import InternalError
 from memmodel.search.judging.frames import Readied, ways
+from memmodel.search.judging.implied import Implied
 from memmodel.search.judging.inclusion import Inclusions
 from memmodel.search.judging.slices import ModelSlices
 from memmodel.search.programs import Ready
@@ -149,6 +150,7 @@ class Differences:
         self.nodes, self.algebra, self._equal = mine.nodes, mine.algebra, equal
         self.mine, self.theirs = mine, theirs
         self._inclusions = Inclusions(mine.nodes) if inclusions is None else inclusions
+        self._contained = Implied(mine), Implied(theirs)
         self._apart: dict[tuple[int, int], Value] = {}
 
     def agree(self, node: int, other: int) -> bool:
@@ -269,7 +271,10 @@ class Differences:
             if node.op == "|":
                 return bounds.value(rest)
             if node.op == "&" and not self.nodes[rest].open:
-                return self.algebra.difference(bounds.value(other), bounds.opposite.value(rest))
+                apart = self.algebra.difference(bounds.value(other), bounds.opposite.value(rest))
+                if node.is_set or self.algebra.is_empty(self.algebra.intersection(apart, either)):
+                    return apart
+                return self.algebra.difference(apart, self._implied(bounds).where(other, rest))
             if node.op == "\\" and node.operands[0] == other:
                 return self.algebra.intersection(bounds.value(other), bounds.value(rest))
             if node.op == ";" and self.nodes[rest].op in ("*", "?") and not self.nodes[rest].open:
@@ -280,6 +285,10 @@ class Differences:
                     return self.algebra.compose(bounds.value(other), steps)
                 return self.algebra.compose(steps, bounds.value(other))
         return either
+
+    def _implied(self, bounds: Evaluator[Value]) -> Implied:
+        """Where one relation is contained in another one."""
+        return self._contained[0 if bounds is self.mine else 1]
 
     def _closures(self, bounds: Evaluator[Value], node: Node, other: int, either: Value) -> Value:
         """A relation with `?`, `+` or `*`, and the same with another of these, or without."""
