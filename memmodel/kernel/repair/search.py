@@ -357,4 +357,5 @@ def _equal_stores(verdict: KernelVerdict) -> set[int]:
 
 def _same_but_wider(new: PtxEdits, old: PtxEdits) -> bool:
     """True if a change stands where a cheaper one suffices."""
-    return [edit.start for edit in new] == [edit.start for edit in old] and cost(new) >= cost(old)
+    places = ([(edit.start, edit.end) for edit in edits] for edits in (new, old))
+    return next(places) == next(places) and cost(new) >= cost(old)
