@@ -259,6 +259,20 @@ def test_a_flag_joins_the_halves_of_a_fence_for_maps(model):
     assert joined(("fence.proxy.tensormap.acquire", "copy.map")) == ()
 
 
+def test_few_words_of_halves_are_asked_for_larger_programs_before_others(monkeypatch, model):
+    asked = list[tuple[int, int]]()
+    monkeypatch.setattr(
+        "memmodel.search.edits.edited.run",
+        lambda task, *_, first, **__: asked.append((len(task.vocabulary.words), first)) or Progress(),
+    )
+    sides = sides_of("ptx-9.4", model("acquire-half-need-not-see-the-release"))
+    edited.chosen_programs(sides, HereAndNow(), edited.WhatDiffers(), float("inf"), lambda stage: None)
+    few = min(asked)[0]
+    assert asked.index((few, 5)) < min(
+        number for number, (words, size) in enumerate(asked) if words > few and size == 4
+    )
+
+
 def test_a_restricted_fence_comes_with_the_places_that_it_covers():
     words = reached(("ld.acquire", "st.relaxed", "fence.release.restricted"))
     assert {"ld.weak", "st.weak", "ld.shared.weak", "st.shared.weak"} <= {*words}

@@ -134,7 +134,7 @@ def chosen_programs(
         sizes = range(min(differences.size - 1, _LARGEST_SOLVED), 0, -1)
     asked = list(product(sizes, chosen.others if others else chosen.first))
     if not others:
-        asked.sort(key=lambda question: question[0] - (question[1] in chosen.ahead))
+        asked.sort(key=lambda question: question[0] - 1.5 * (question[1] in chosen.ahead))
     if differences.size is not None and not others:
         least = differences.size - 1
         asked.sort(key=lambda question: question[0] != least or _is_wide(question[1], chosen.first))
