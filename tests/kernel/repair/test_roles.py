@@ -11,6 +11,7 @@ from memmodel import fix_kernel
 from memmodel.kernel.question.requests import LaunchWords
 from memmodel.kernel.repair.arrivals import committed_instead
 from memmodel.kernel.repair.edits import PtxEdit, laid
+from memmodel.kernel.repair.search import _same_but_wider
 from memmodel.kernel.repair.words import _sem_words
 
 
@@ -279,3 +280,9 @@ def test_a_wait_in_front_of_the_use_of_an_accumulator(tmp_path: Path) -> None:
 def test_a_line_between_a_label_and_its_instruction_is_set_apart() -> None:
     edit = PtxEdit(3, 3, "bar.sync 0;", 1, "", 0.0)
     assert laid("L: ret;\n", (edit,)) == "L: bar.sync 0; ret;\n"
+
+
+def test_a_line_in_front_of_an_instruction_is_no_wider_form_of_its_words() -> None:
+    fence, released = PtxEdit(7, 7, "fence;", 1, "", 500.0), PtxEdit(7, 20, "red.release", 1, "", 300.0)
+    assert not _same_but_wider((fence,), (released,))
+    assert _same_but_wider((PtxEdit(7, 20, "red.release.sys", 1, "", 900.0),), (released,))
