@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from time import process_time
 
 from memmodel.cat.syntax import Model
+from memmodel.kernel.flow.common_polls import PolledAlone
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.choices.schedule import Schedule
 from memmodel.kernel.machine.run import run_launch
@@ -81,7 +82,8 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class KernelCase:
-    """A launch of a kernel, to be judged under a model. `effort` grows with each run."""
+    """A launch of a kernel, to be judged under a model. `effort` grows with each run. `alone`: `entry` is its function,
+    and no run counts in which what that needs is not so."""
 
     module: PtxModule
     entry: PtxFunction
@@ -89,6 +91,7 @@ class KernelCase:
     model: Model
     options: CheckOptions = CheckOptions()
     effort: Effort = field(default_factory=Effort)
+    alone: PolledAlone | None = None
 
     @property
     def body(self) -> tuple[PtxInstruction, ...]:
@@ -103,6 +106,8 @@ class KernelCase:
             self.effort.add_seconds("run", started)
         self.effort.statistics.runs += 1
         self.effort.instructions += trace.instructions
+        if self.alone is not None and not self.alone.holds(trace):
+            raise Refused("the threads of a CTA do not poll in common", self.entry.span)
         return trace
 
     def attempt(self, schedule: Schedule) -> LaunchTrace | Refused:

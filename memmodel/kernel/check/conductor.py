@@ -19,8 +19,8 @@ from memmodel.cat.load import load_model
 from memmodel.cat.syntax import Model
 from memmodel.collecting import rarely_collecting
 from memmodel.errors import BudgetSpent
-from memmodel.kernel.check.case import CheckOptions, KernelCase
-from memmodel.kernel.check.choices import open_choices
+from memmodel.kernel.check.case import CheckOptions, Effort, KernelCase
+from memmodel.kernel.check.choices import OpenChoices, open_choices
 from memmodel.kernel.check.executions import OtherExecutions
 from memmodel.kernel.check.first_run import FirstRun, first_run, with_failing_tests
 from memmodel.kernel.check.ignoring import baseline_of, ignored
@@ -28,10 +28,11 @@ from memmodel.kernel.check.inputs import chosen_ctas, reading_models, younger_wo
 from memmodel.kernel.check.judged_runs import judged_run, ready_run
 from memmodel.kernel.check.part import assume_the_rest, with_all_ctas
 from memmodel.kernel.check.sizes import other_sizes, size_questions
-from memmodel.kernel.check.so_far import JudgedKernel, VerdictSoFar
+from memmodel.kernel.check.so_far import JudgedKernel, JudgedRun, VerdictSoFar
 from memmodel.kernel.check.undecided import judge_beginning, why_stopped
 from memmodel.kernel.executions.polls import Polls
 from memmodel.kernel.executions.settled_waits import settled_waits
+from memmodel.kernel.flow.common_polls import polled_alone
 from memmodel.kernel.flow.idle_loads import without_idle_loads
 from memmodel.kernel.flow.placement import decided_by_place
 from memmodel.kernel.flow.timeouts import not_coming
@@ -168,6 +169,32 @@ def _final(reports: list[VerdictSoFar], why: str) -> VerdictSoFar:
     return part
 
 
+def _explored(case: KernelCase, others: OtherExecutions, choices: OpenChoices, first: JudgedRun) -> OpenChoices:
+    """Other executions are judged; the choices with those that were met on the way.
+
+    Where a CTA polls in common, each round that goes on is another execution, and there is no end to them: the launch
+    is judged with threads that poll alone, which makes the same but for such rounds.
+    """
+    report, alone = others.report, None if case.options.readings else polled_alone(case.entry)
+    if alone is None or not all(poll.poll in choices.trace.executed for poll in alone.polls):
+        return others.explored(choices, first)
+    options = replace(case.options, any_grid=False, any_trips=False, unwritten=False, depends=False)
+    other = replace(case, entry=alone.entry, options=options, effort=Effort(), alone=alone)
+    inner = VerdictSoFar(other)
+    _passes(other, inner)
+    lines = ", ".join(str(line) for line in sorted({case.body[poll.poll].line for poll in alone.polls}))
+    if inner.verdict.word in ("clean", "partial"):
+        report.verdict.explored, report.verdict.exhaustive = max(1, inner.verdict.explored), True
+        report.verdict.assumptions |= inner.verdict.assumptions
+        report.verdict.notes.append(f"rounds of the loop around line {lines} that find nothing are left out")
+        return choices
+    choices = others.explored(choices, first, every=False)
+    if not report.verdict.serious:
+        found = sorted({finding.rule for finding in inner.verdict.serious})
+        report.leave_open([f"{rule}, where the thread that asks at line {lines} polls alone" for rule in found])
+    return choices
+
+
 def _verdict_of(case: KernelCase) -> KernelVerdict:
     return judge_case(case).verdict
 
@@ -228,7 +255,7 @@ def _passes(case: KernelCase, report: VerdictSoFar) -> None:
         others.other_lane_elected(choices)
         others.clusters_cancelled(choices)
         if choices.reasons and not report.may_stop:
-            choices = others.explored(choices, representative)
+            choices = _explored(case, others, choices, representative)
         elif not report.waits_are_sure:
             report.leave_open(["what ends a loop that polls is not known in every schedule"])
         others.late_arrivals(choices)

@@ -139,13 +139,13 @@ class OtherExecutions:
         verdict.notes.append(f"launch control was looked at with no cluster cancelled,{looked} and with {count}")
         verdict.choices += [f"what {request.at_line} answers depends on the schedule" for request in cancels.values()]
 
-    def explored(self, choices: OpenChoices, representative: JudgedRun) -> OpenChoices:
+    def explored(self, choices: OpenChoices, representative: JudgedRun, *, every: bool = True) -> OpenChoices:
         """Other schedules, as many as are wanted, and then executions that no schedule shows; the choices with those
-        that were met on the way.
+        that were met on the way. `every`: all executions are looked for.
         """
         case, verdict, why = self.case, self.report.verdict, ""
         number = self._alike_orders(choices)
-        if not number:
+        if every and not number:
             before = replace(case.effort)
             choices, number, why = self._all_executions(choices)
             if not number:  # what follows has its own bounds
