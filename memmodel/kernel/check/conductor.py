@@ -175,8 +175,10 @@ def _explored(case: KernelCase, others: OtherExecutions, choices: OpenChoices, f
     Where a CTA polls in common, each round that goes on is another execution, and there is no end to them: the launch
     is judged with threads that poll alone, which makes the same but for such rounds.
     """
-    report, alone = others.report, None if case.options.readings else polled_alone(case.entry)
-    if alone is None or not all(poll.poll in choices.trace.executed for poll in alone.polls):
+    report, trace = others.report, choices.trace
+    in_part = case.options.readings or trace.elected or trace.cancels  # then not all executions are looked for
+    alone = None if in_part else polled_alone(case.entry)
+    if alone is None or not all(poll.poll in trace.executed for poll in alone.polls):
         return others.explored(choices, first)
     options = replace(case.options, any_grid=False, any_trips=False, unwritten=False, depends=False)
     other = replace(case, entry=alone.entry, options=options, effort=Effort(), alone=alone)
